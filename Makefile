@@ -1,0 +1,43 @@
+# `make` alone lists what there is. Every target first sets up what it needs, in .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench docs clean
+
+help:
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/installed  ## create .venv and install cascaded there, with pinned versions
+
+.venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("cascaded needs Python 3.10 or newer, $(PYTHON) is " + sys.version.split()[0] + ": say make PYTHON=python3.11") if sys.version_info < (3, 10) else None'
+	$(PYTHON) -m venv .venv
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+.venv/documented: .venv/installed
+	$(PIP) --editable '.[docs]'
+	@touch $@
+
+demo: setup  ## a cascade beside the published way, on a small network (under a minute)
+	$(BIN)/cascaded bench --width 8 --batch 32 --repeats 5
+
+test: lint  ## ruff, pyright and pytest, with warnings as errors
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto
+
+lint: setup  ## ruff and pyright alone
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+
+bench: setup  ## time, memory and operations at the sizes of docs/performance.md (a quarter of an hour)
+	$(BIN)/cascaded bench --width 16 64 --batch 64 128 --json out/bench.json
+
+docs: .venv/documented  ## the documentation, into site/
+	$(BIN)/mkdocs build --strict
+
+clean:  ## remove what the other targets made
+	rm -rf .venv build dist out site .pytest_cache .ruff_cache .hypothesis cascaded.egg-info

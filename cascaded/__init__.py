@@ -1,0 +1,55 @@
+"""Anytime prediction with cascaded networks: an answer at once, and a better one at every step."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cascaded.cascade.kernels import ExponentialSmoothing, Kernel, NoDelay, OneStepDelay, TappedDelay
+    from cascaded.cascade.network import Cascade
+    from cascaded.cascade.norm import TimeBatchNorm
+    from cascaded.cascade.state import State
+    from cascaded.models.build import Norm
+    from cascaded.models.densenet import densenet, densenet121
+    from cascaded.models.resnet import resnet, resnet18, resnet34, resnet50
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Cascade",
+    "ExponentialSmoothing",
+    "Kernel",
+    "NoDelay",
+    "Norm",
+    "OneStepDelay",
+    "State",
+    "TappedDelay",
+    "TimeBatchNorm",
+    "densenet",
+    "densenet121",
+    "resnet",
+    "resnet18",
+    "resnet34",
+    "resnet50",
+]
+
+_HOMES = {
+    "cascaded.cascade.kernels": ("ExponentialSmoothing", "Kernel", "NoDelay", "OneStepDelay", "TappedDelay"),
+    "cascaded.cascade.network": ("Cascade",),
+    "cascaded.cascade.norm": ("TimeBatchNorm",),
+    "cascaded.cascade.state": ("State",),
+    "cascaded.models.build": ("Norm",),
+    "cascaded.models.densenet": ("densenet", "densenet121"),
+    "cascaded.models.resnet": ("resnet", "resnet18", "resnet34", "resnet50"),
+}
+
+
+def __getattr__(name: str):
+    # torch takes more than a second to import: the command line answers `--help` without it
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'cascaded' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,0 +1,5 @@
+"""`python -m cascaded`, for where the console script is out of reach."""
+
+from cascaded.cli import main
+
+main()

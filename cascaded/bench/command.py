@@ -1,0 +1,87 @@
+"""`cascaded bench`: all settings, one run."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from cascaded.errors import InputError
+
+if TYPE_CHECKING:
+    from cascaded.bench.contest import Measurement, Setting
+
+
+def bench(
+    *,
+    width: tuple[int, ...] = (16,),
+    batch: tuple[int, ...] = (64,),
+    model: Literal["resnet18", "resnet34", "resnet50"] = "resnet18",
+    size: int = 32,
+    repeats: int = 5,
+    threads: int = 2,
+    memory: bool = True,
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+) -> None:
+    """Time, peak memory and operations of a cascade, beside the published loop and one serial pass.
+
+    All contenders run in turns in one run, so read the ratios: times alone depend on the machine and the moment.
+
+    Example: cascaded bench --width 16 64 --batch 64 128 --json bench.json
+
+    Args:
+        width: Channels of the first stage, one or several.
+        batch: Images in a batch, one or several.
+        model: Which network.
+        size: Height and width of an image.
+        repeats: How often everything is timed, after one round to warm up; the median counts.
+        threads: How many cores torch uses.
+        memory: Whether to measure peak memory, in processes of their own.
+        json: Also write everything that was measured to this file.
+    """
+    numbers = {"width": width, "batch": batch, "size": (size,), "repeats": (repeats,), "threads": (threads,)}
+    for name, values in numbers.items():
+        if not values or min(values) < 1:
+            raise InputError(f"--{name} is {' '.join(map(str, values)) or 'empty'}: give numbers of at least 1")
+    if json is not None and json.is_dir():
+        raise InputError(f"--json is {json}, a folder: give the name of a file in it")
+    from cascaded.bench.contest import TASKS, Setting
+
+    settings = [Setting(task, w, b, model, size, threads) for w, b, task in product(width, batch, TASKS)]
+    _show(_measure(settings, repeats, memory, json), json)
+
+
+def _measure(
+    settings: list[Setting], repeats: int, memory: bool, json: Path | None
+) -> dict[Setting, dict[str, Measurement]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from cascaded.bench.contest import CONTENDERS, contest
+    from cascaded.bench.report import save
+
+    results = {}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("", total=len(settings) * len(CONTENDERS) * (repeats + 1 + int(memory)))
+        for setting in settings:
+            progress.update(bar, description=f"{setting.task} width {setting.width} batch {setting.batch}")
+            results[setting] = contest(setting, repeats, memory, told=lambda: progress.advance(bar))
+            if json is not None:
+                save(results, json)  # what is measured is kept, whatever comes next
+    return results
+
+
+def _show(results: dict[Setting, dict[str, Measurement]], json: Path | None) -> None:
+    from rich.console import Console
+
+    from cascaded.bench.report import table
+
+    console = Console()
+    if not console.is_terminal:
+        console.width = 150  # in a file or a pipe nothing needs to wrap
+    console.print(table(results))
+    if json is not None:
+        console.print(f"wrote {json}")

@@ -1,0 +1,1 @@
+"""Networks in time: the paper's section on deep cascaded networks."""

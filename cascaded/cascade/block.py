@@ -1,0 +1,118 @@
+"""Blocks: a branch that is delayed beside a path that is not.
+
+z[t,i+1] = relu(skip_i(z[t,i]) + sum_k kappa[k] F_i(z[t-k,i]))          residual
+z[t,i+1] = concat(sum_k kappa[k] F_i(z[t-k,i]), z[t,i])                 dense
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from cascaded.cascade.film import SETTLED, Film, join, layout
+from cascaded.cascade.kernels import Kernel, Line
+from cascaded.cascade.norm import TimeBatchNorm
+
+
+class Layers(nn.Sequential):
+    """Layers without memory, on all frames at once; a time batch norm among them sees the steps."""
+
+    def forward(self, film: Film) -> Film:  # pyright: ignore[reportIncompatibleMethodOverride]
+        for layer in self:
+            film = layer(film) if isinstance(layer, TimeBatchNorm) else film.map(layer)
+        return film
+
+
+class Block(nn.Module):
+    """A delayed branch beside an instantaneous path; what joins them is up to the kind of block.
+
+    Attributes:
+        branch: F, the delayed layers.
+        after: Layers without delay behind the join: a transition, a last norm, or nothing.
+        channels: Channels that come out.
+    """
+
+    def __init__(self, branch: Layers, after: Layers, channels: int):
+        super().__init__()
+        self.branch = branch
+        self.after = after
+        self.channels = channels
+
+    @abstractmethod
+    def join(self, z: Film, arrived: Film) -> Film:
+        """Join the instantaneous path with what has arrived from the branch."""
+
+    @abstractmethod
+    def silence(self, z: Film) -> Film:
+        """What arrives from a branch that has not been computed yet: nothing."""
+
+    def meet(self, z: Film, arrived: Film) -> Film:
+        """All that happens without delay."""
+        return self.after(self.join(z, arrived))
+
+    def forward(self, z: Film, line: Line, kernel: Kernel) -> tuple[Film, Line]:
+        """The block over a film, from what its delay line holds."""
+        arrived, line = delayed(kernel, self.branch, z, line)
+        return self.meet(z, arrived), line
+
+    def fire(self, z: Film) -> Film:
+        """The block on settled input, without delay: once and for all."""
+        return self.meet(z, self.branch(replace(z, start=SETTLED)))
+
+    def bypass(self, z: Film) -> Film:
+        """The block before its branch contributes: the open path alone."""
+        return self.meet(z, self.silence(z))
+
+
+class ResidualBlock(Block):
+    """`relu(skip(z) + delayed(branch(z)))`. A skip path that changes shape is a bare convolution, without a norm."""
+
+    def __init__(self, skip: nn.Module, branch: Layers, channels: int):
+        super().__init__(branch, Layers(), channels)
+        self.skip = skip
+
+    def join(self, z: Film, arrived: Film) -> Film:
+        return join(z.map(self.skip), arrived, lambda skip, residual: torch.relu_(skip + residual))
+
+    def silence(self, z: Film) -> Film:
+        return z.map(lambda x: x.new_zeros(()).expand(len(x), 1, 1, 1))
+
+
+class DenseBlock(Block):
+    """`concat(delayed(branch(z)), z)`: what a block adds stands beside what came before."""
+
+    def __init__(self, branch: Layers, after: Layers, growth: int, channels: int):
+        super().__init__(branch, after, channels)
+        self.growth = growth
+
+    def join(self, z: Film, arrived: Film) -> Film:
+        return join(z, arrived, lambda old, new: torch.cat([new, old], dim=1))
+
+    def silence(self, z: Film) -> Film:
+        return z.map(lambda x: x.new_zeros(()).expand(len(x), self.growth, *x.shape[2:]))
+
+
+def delayed(kernel: Kernel, branch: Layers, z: Film, line: Line) -> tuple[Film, Line]:
+    """`sum_k kappa[k] F(z[t-k])`: what has arrived from the branch at every step of a film."""
+    if not kernel.lag:
+        arrived, trail = kernel.spread(branch(z), line.trail)
+        return arrived, Line(None, trail)
+    arrived, trail = kernel.spread(_one_late(branch, z, cast(Tensor, line.seen)), line.trail)
+    return arrived, Line(z.last(), trail)
+
+
+def _one_late(branch: Layers, z: Film, seen: Tensor) -> Film:
+    """F(z[t-1]) at every step t: F of the input remembered from before the film, then of the film less its last step.
+
+    F of the last step is computed when, and only if, there is a next one.
+    """
+    before = branch(Film(seen, len(seen), steps=1, start=z.start - 1, copies=z.batch // len(seen))).frames
+    before = before.expand(z.batch, -1, -1, -1)
+    if z.steps == 1:
+        return replace(z, frames=before)
+    later = branch(z.first(z.steps - 1)).frames
+    return replace(z, frames=torch.cat([before.contiguous(memory_format=layout(later)), later]))

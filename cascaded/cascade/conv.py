@@ -1,0 +1,78 @@
+"""A convolution that knows small maps.
+
+The last stage of a CIFAR ResNet works on maps of 2x2 pixels, and in a cascade it is the stage with the most steps.
+There a 3x3 convolution spends more than half of its products on padding, and a CPU's convolution kernels, made for
+large maps, are slow at it, above all in the gradient of the weights. Written as one matrix product an output pixel,
+over just the inputs that this pixel sees, the same sums take a third of the time (docs/performance.md).
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from cascaded.cascade.film import layout
+
+PIXELS = 4
+"""Output maps of up to this many pixels are computed pixel by pixel."""
+
+ITEMS = 32
+"""Fewer items do not repay the copying of the weights."""
+
+
+class Conv2d(nn.Conv2d):
+    """`nn.Conv2d` without bias, groups or dilation, that computes very small maps as matrix products on a CPU."""
+
+    def __init__(self, inputs: int, outputs: int, size: int, stride: int = 1):
+        super().__init__(inputs, outputs, size, stride, padding=size // 2, bias=False)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.device.type != "cpu" or len(input) < ITEMS or self.kernel_size == (1, 1):
+            return super().forward(input)
+        height, width = self._map(input)
+        if height * width > PIXELS:
+            return super().forward(input)
+        return pixelwise(input, self.weight, self.stride[0], height, width)
+
+    def plain(self) -> nn.Conv2d:
+        """The same convolution, an ordinary one."""
+        (size, _), (stride, _) = self.kernel_size, self.stride
+        plain = nn.Conv2d(self.in_channels, self.out_channels, size, stride, size // 2, bias=False, device="meta")
+        plain.weight = nn.Parameter(self.weight.detach().clone())
+        return plain
+
+    def _map(self, x: Tensor) -> tuple[int, int]:
+        (size, _), (stride, _) = self.kernel_size, self.stride
+        height, width = x.shape[-2:]
+        return (height + 2 * (size // 2) - size) // stride + 1, (width + 2 * (size // 2) - size) // stride + 1
+
+
+def pixelwise(
+    x: Float[Tensor, "batch inputs height width"],
+    weight: Float[Tensor, "outputs inputs size size"],
+    stride: int,
+    height: int,
+    width: int,
+) -> Float[Tensor, "batch outputs _ _"]:
+    """A convolution as one matrix product for each of its height x width output pixels."""
+    channels_last = layout(x) == torch.channels_last
+    x, weight = x.permute(0, 2, 3, 1), weight.permute(0, 2, 3, 1)
+    rows = [_window(p, stride, weight.shape[1], x.shape[1]) for p in range(height)]
+    columns = [_window(q, stride, weight.shape[2], x.shape[2]) for q in range(width)]
+    pixels = [
+        F.linear(x[:, inside_y, inside_x].flatten(1), weight[:, tap_y, tap_x].flatten(1))
+        for inside_y, tap_y in rows
+        for inside_x, tap_x in columns
+    ]
+    if channels_last:
+        return torch.stack(pixels, dim=1).unflatten(1, (height, width)).permute(0, 3, 1, 2)
+    return torch.stack(pixels, dim=2).unflatten(2, (height, width))
+
+
+def _window(p: int, stride: int, size: int, length: int) -> tuple[slice, slice]:
+    """Which inputs output p sees along one axis, and through which taps: what lies in the padding is left out."""
+    first = p * stride - size // 2
+    begin, end = max(first, 0), min(first + size, length)
+    return slice(begin, end), slice(begin - first, end - first)

@@ -1,0 +1,55 @@
+"""What a read-out costs: in block updates and in operations."""
+
+from __future__ import annotations
+
+import copy
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from cascaded.cascade.kernels import Kernel
+
+if TYPE_CHECKING:
+    from cascaded.cascade.network import Cascade, Schedule
+
+
+def serial_cycles(blocks: int, steps: int | None = None) -> list[int]:
+    """The stem's read-out, then a block a cycle, then nothing more to do."""
+    steps = blocks + 1 if steps is None else steps
+    return [int(1 < t <= blocks + 1) for t in range(1, steps + 1)]
+
+
+def cascaded_cycles(blocks: int, kernel: Kernel, steps: int, moving: bool = False) -> list[int]:
+    """At every step, the blocks that are due and whose input has changed.
+
+    Block i's input changes up to step s_i, s_1 = 1 + memory, s_{i+1} = s_i + memory + lag, and its result is due a lag
+    later.
+    """
+    lasts = [math.inf if moving else kernel.settles(i) for i in range(1, blocks + 1)]
+    return [sum(1 + kernel.lag <= t <= last + kernel.lag for last in lasts) for t in range(1, steps + 1)]
+
+
+def operations(net: Cascade, size: tuple[int, int], schedule: Schedule, kernel: Kernel, steps: int) -> list[int]:
+    """Operations an image at every step, counted on tensors that have a shape and nothing else.
+
+    The difference between a batch of three and a batch of two is an image's own share: rest, which is computed once a
+    batch, is not in it.
+    """
+    shell = copy.deepcopy(net).to("meta").train()
+    # once all has settled, or where nothing ever does, every further step costs the same
+    stages = len(net.blocks) + 1
+    settled = kernel.settles(stages) if schedule == "cascaded" else stages
+    counted = min(steps, 2 if math.isinf(settled) else int(settled) + 1)
+
+    def total(batch: int, steps: int) -> int:
+        images = torch.empty(batch, net.in_channels, *size, device="meta")
+        with FlopCounterMode(display=False) as counter, torch.no_grad():
+            shell(images, kernel=kernel, steps=steps, schedule=schedule)
+        return counter.get_total_flops()
+
+    totals = [0, *(total(3, n) - total(2, n) for n in range(1, counted + 1))]
+    each = [after - before for before, after in pairwise(totals)]
+    return each + each[-1:] * (steps - counted)

@@ -1,0 +1,89 @@
+"""A film: a batch of images over time, of which the last frame holds.
+
+A still image is a film of one frame. Only distinct frames are stored, and only what is stored is computed: under a
+one-step delay and a still image, block i sees i different inputs, the last of which holds for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+REST = 0  # the step before the first read-out, in which nothing has arrived yet
+SETTLED = -1  # the step after which nothing changes any more: the last one there are statistics for
+
+
+@dataclass(frozen=True)
+class Film:
+    """Frames with time folded into the batch, so that a memoryless layer is one call for all steps.
+
+    Attributes:
+        frames: Stored frames, time first: step t of item b is row `t * batch + b`. Time-major because slices and
+            concatenations in time are then contiguous in both memory formats, channels first and channels last.
+        batch: Items in a frame.
+        steps: How long the film runs. After the last stored frame, that frame holds.
+        start: Number of its first step, which chooses the batch statistics: `REST`, 1, 2, ... or `SETTLED`.
+        copies: How many equal items each item stands for. Rest is the same for every image and is computed once.
+    """
+
+    frames: Float[Tensor, "time_batch *rest"]
+    batch: int
+    steps: int
+    start: int = 1
+    copies: int = 1
+
+    @property
+    def shown(self) -> int:
+        """How many frames are stored."""
+        return self.frames.shape[0] // self.batch
+
+    def map(self, layer: Callable[[Tensor], Tensor]) -> Film:
+        """Run a memoryless layer on all frames at once."""
+        return replace(self, frames=layer(self.frames))
+
+    def first(self, steps: int) -> Film:
+        """The film up to and including its first `steps` steps."""
+        return replace(self, frames=self.frames[: steps * self.batch], steps=steps)
+
+    def last(self) -> Float[Tensor, "batch *rest"]:
+        """The frame that holds."""
+        return self.frames[-self.batch :]
+
+    def hold(self, shown: int) -> Film:
+        """The same film with at least `shown` frames stored."""
+        missing = shown - self.shown
+        if missing <= 0:
+            return self
+        return replace(self, frames=torch.cat([self.frames, *[self.last()] * missing]))
+
+    def unfold(self) -> Float[Tensor, "time batch *rest"]:
+        """All steps, time as an axis of its own."""
+        return self.hold(self.steps).frames.unflatten(0, (self.steps, self.batch))
+
+
+def layout(frames: Tensor) -> torch.memory_format:
+    """Channels first or channels last: how frames lie in memory."""
+    last = frames.dim() == 4 and frames.is_contiguous(memory_format=torch.channels_last) and not frames.is_contiguous()
+    return torch.channels_last if last else torch.contiguous_format
+
+
+def still(images: Float[Tensor, "batch *rest"], steps: int, start: int = 1) -> Film:
+    """One frame that holds for `steps` steps."""
+    return Film(images, batch=images.shape[0], steps=steps, start=start)
+
+
+def moving(frames: Float[Tensor, "time batch *rest"], steps: int | None = None, start: int = 1) -> Film:
+    """A frame a step. With more steps than frames the last frame holds, with fewer the film is cut."""
+    time, batch = frames.shape[:2]
+    steps = time if steps is None else steps
+    return Film(frames[:steps].flatten(0, 1), batch=batch, steps=steps, start=start)
+
+
+def join(a: Film, b: Film, how: Callable[[Tensor, Tensor], Tensor]) -> Film:
+    """Bring a second film to a first one, frame by frame; the shorter one holds its last frame."""
+    shown = max(a.shown, b.shown)
+    return replace(a, frames=how(a.hold(shown).frames, b.hold(shown).frames))

@@ -1,0 +1,291 @@
+"""The cascaded network: a stem, a chain of blocks, a read-out, and two schedules to run them by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from cascaded.cascade import cost
+from cascaded.cascade.block import Block, Layers
+from cascaded.cascade.film import REST, SETTLED, Film, layout, moving, still
+from cascaded.cascade.kernels import Kernel, Line
+from cascaded.cascade.readout import Heads, SharedHead, StepHeads
+from cascaded.cascade.serial import serial
+from cascaded.cascade.state import State, state_of
+from cascaded.errors import InputError
+
+Schedule = Literal["cascaded", "serial"]
+
+
+class Cascade(nn.Module):
+    """A network with an answer at every step.
+
+    Under the cascaded schedule all blocks update at every step from what has arrived so far. Under the serial schedule
+    block k is computed at cycle k+1, from settled input, once and for all. Weights and final answer are the same.
+
+    Args:
+        stem: From images to the first block's input.
+        blocks: The chain.
+        num_classes: How many classes a read-out scores.
+        heads: `shared`, one head for all steps; `per_step`, one a step; `shallow_deep`, one on each block's own
+            features (serial schedule only).
+        kernel: How results are delayed unless a call says otherwise.
+        in_channels: Channels of an image.
+        stem_channels: Channels of the stem's output.
+    """
+
+    def __init__(
+        self,
+        stem: Layers,
+        blocks: Sequence[Block],
+        *,
+        num_classes: int,
+        heads: Heads,
+        kernel: Kernel,
+        in_channels: int,
+        stem_channels: int,
+    ):
+        super().__init__()
+        if not blocks:
+            raise InputError("a cascade without blocks has nothing to delay: give at least one block")
+        if num_classes < 1:
+            raise InputError(f"num_classes is {num_classes}: give at least 1")
+        self.stem = stem
+        self.blocks = nn.ModuleList(blocks)
+        self.kernel = kernel
+        self.in_channels = in_channels
+        self.num_classes = num_classes
+        self.heads = heads
+        self.readout = _readout(heads, [stem_channels, *(block.channels for block in blocks)], num_classes)
+
+    @property
+    def chain(self) -> list[Block]:
+        """The blocks, in order."""
+        return cast(list[Block], list(self.blocks))
+
+    # --- all steps at once
+
+    def forward(
+        self,
+        x: Float[Tensor, "*time batch channels height width"],
+        *,
+        kernel: Kernel | None = None,
+        steps: int | None = None,
+        schedule: Schedule | None = None,
+    ) -> Float[Tensor, "time batch classes"]:
+        """Class scores at every step.
+
+        Args:
+            x: Still images `(batch, channels, height, width)`, or a film `(time, batch, channels, height, width)`.
+            kernel: How results are delayed; the network's own by default. Any kernel runs on the same weights.
+            steps: How many read-outs. By default as many as a film has frames, and for still images as many as it takes
+                to settle. A film that is shorter holds its last frame.
+            schedule: `cascaded` or `serial`; the latter for still images only.
+        """
+        kernel = kernel or self.kernel
+        self._check_frames(x)
+        if steps is not None and steps < 1:
+            raise InputError(f"steps is {steps}: ask for at least 1")
+        if self._schedule(schedule) == "serial":
+            return self._serial_trace(x, steps)
+        if steps is None:
+            steps = x.shape[0] if x.dim() == 5 else self.steps_to_settle(kernel)
+        film = moving(x, steps) if x.dim() == 5 else still(x, steps)
+        features, _ = self._advance(film, None, kernel)
+        return self.readout(features)
+
+    # --- one step at a time
+
+    def step(
+        self,
+        frame: Float[Tensor, "batch channels height width"],
+        state: State | None = None,
+        *,
+        kernel: Kernel | None = None,
+        schedule: Schedule | None = None,
+    ) -> tuple[Float[Tensor, "batch classes"], State]:
+        """Class scores after one more frame, and the state to hand in with the next one.
+
+        Unrolled or stepped, the answers are the same. Items that have answered can leave: `state.select(mask)`.
+        """
+        self._check_frames(frame, dims=(4,))
+        if state is not None and state.batch not in (None, len(frame)):
+            raise InputError(
+                f"frame has {len(frame)} items, state has {state.batch}: keep the same items with state.select(mask)"
+            )
+        number = 1 if state is None else int(state.step) + 1
+        if self._schedule(schedule) == "serial":
+            settled = None if state is None else state.seen[0]
+            logits, settled = self._cycle(frame, settled, number)
+            return logits, State(torch.tensor(number), (settled,), ())
+        film = still(frame, steps=1, start=number)
+        features, state = self._advance(film, state, kernel or self.kernel)
+        return self.readout(features)[0], state
+
+    def _advance(self, film: Film, state: State | None, kernel: Kernel) -> tuple[Film, State]:
+        """Run a film through stem and blocks, from rest or from where an earlier film stopped."""
+        film = film.map(self._arrange)
+        z = self.stem(film)
+        lines = self._rest(z, kernel) if state is None else state.lines(len(self.blocks) + 1)
+        # read-out t sees frame t: the stem's lag is what makes the resting step, and only its trail is left
+        z, trail = kernel.spread(z, lines[0].trail)
+        lines[0] = Line(None, trail)
+        for i, block in enumerate(self.chain, start=1):
+            z, lines[i] = block(z, lines[i], kernel)
+        return z, state_of(film.start + film.steps - 1, lines)
+
+    def _rest(self, z: Film, kernel: Kernel) -> list[Line]:
+        """The lines before the first read-out.
+
+        A kernel that lags has had one step in which nothing came out of the stem. It is the same for every image: one
+        item stands for the batch, and in training mode has the batch's statistics.
+        """
+        if not kernel.lag:
+            return [Line()] * (len(self.blocks) + 1)
+        nothing = torch.zeros_like(z.frames[:1])
+        rest = Film(nothing, batch=1, steps=1, start=REST, copies=z.batch)
+        lines = [Line()]
+        for block in self.chain:
+            lines.append(Line(rest.frames))
+            rest = block.bypass(rest)
+        return lines
+
+    # --- the serial schedule
+
+    def _serial_trace(self, images: Tensor, steps: int | None) -> Tensor:
+        if images.dim() == 5:
+            raise InputError(
+                "the serial schedule computes every block once and cannot follow a film of several frames: give still "
+                "images (batch, channels, height, width), or run net.serial() on each frame"
+            )
+        settled, trace = None, []
+        for number in range(1, (steps or len(self.blocks) + 1) + 1):
+            logits, settled = self._cycle(images, settled, number)
+            trace.append(logits)
+        return torch.stack(trace)
+
+    def _cycle(self, images: Tensor, settled: Tensor | None, number: int) -> tuple[Tensor, Tensor]:
+        """One cycle: the stem or the next block is computed, later blocks let the result through.
+
+        Cycle 1 computes the stem, cycle k block k-1, and later cycles have nothing left to do.
+        """
+        if settled is None:
+            z = self.stem(still(self._arrange(images), steps=1, start=SETTLED))
+            z = replace(z, start=number)
+        else:
+            z = still(settled, steps=1, start=number)
+            if number <= len(self.blocks) + 1:
+                z = self.chain[number - 2].fire(z)
+        features = z
+        if self.heads != "shallow_deep":
+            for block in self.chain[number - 1 :]:
+                features = block.bypass(features)
+        return self.readout(features)[0], z.frames
+
+    def serial(self) -> nn.Sequential:
+        """A plain module without time, a copy: `net.serial()(images)` is what the cascade says once it has settled."""
+        return serial(self)
+
+    # --- what it costs
+
+    @property
+    def settle_steps(self) -> int:
+        """The step at which the answer to a still image is final and equals the serial network's."""
+        return self.steps_to_settle(self.kernel)
+
+    def steps_to_settle(self, kernel: Kernel) -> int:
+        """`settle_steps` for another kernel; never fewer than there are blocks and a stem to be heard from."""
+        stages = len(self.blocks) + 1
+        steps = max(stages, kernel.settles(stages))
+        if steps == float("inf"):
+            raise InputError(f"{kernel} settles only in the limit: say how many steps, e.g. steps=70 for alpha 0.9")
+        return int(steps)
+
+    def cycles(
+        self,
+        schedule: Schedule | None = None,
+        *,
+        kernel: Kernel | None = None,
+        steps: int | None = None,
+        moving: bool = False,
+    ) -> list[int]:
+        """Block updates at every step, rest aside: what a read-out costs over the one before it.
+
+        An update whose input has not changed is not made; with a moving input everything changes at every step.
+        """
+        kernel = kernel or self.kernel
+        if self._schedule(schedule) == "serial":
+            return cost.serial_cycles(len(self.blocks), steps)
+        return cost.cascaded_cycles(len(self.blocks), kernel, steps or self.steps_to_settle(kernel), moving)
+
+    def operations(
+        self,
+        height: int,
+        width: int,
+        schedule: Schedule | None = None,
+        *,
+        kernel: Kernel | None = None,
+        steps: int | None = None,
+    ) -> list[int]:
+        """Floating-point operations an image at every step, as torch's `FlopCounterMode` counts them.
+
+        Two for a multiplication and an addition, as for an ordinary convolution. Nothing is computed: shapes suffice.
+        """
+        kernel, schedule = kernel or self.kernel, self._schedule(schedule)
+        if steps is None:
+            steps = len(self.blocks) + 1 if schedule == "serial" else self.steps_to_settle(kernel)
+        return cost.operations(self, (height, width), schedule, kernel, steps)
+
+    # --- edges
+
+    def _schedule(self, schedule: Schedule | None) -> Schedule:
+        own = self.heads == "shallow_deep"
+        schedule = schedule or ("serial" if own else "cascaded")
+        if schedule not in ("cascaded", "serial"):
+            raise InputError(f"schedule is {schedule!r}: say 'cascaded' or 'serial'")
+        if own and schedule == "cascaded":
+            raise InputError(
+                "shallow-deep heads read blocks that have settled, a cascade's have not: run schedule='serial', or "
+                "make the network with heads='per_step'"
+            )
+        return schedule
+
+    def _arrange(self, images: Tensor) -> Tensor:
+        """Images in the memory format of the weights."""
+        return images.contiguous(memory_format=self.memory_format)
+
+    @property
+    def memory_format(self) -> torch.memory_format:
+        """How images and feature maps lie in memory: as the weights do, `net.to(memory_format=...)` changes it."""
+        telling = (p for p in self.parameters() if p.dim() == 4 and p.shape[1] > 1 and p.shape[2] > 1)
+        return next(map(layout, telling), torch.contiguous_format)
+
+    def _check_frames(self, x: Tensor, dims: tuple[int, ...] = (4, 5)) -> None:
+        form = "(batch, channels, height, width)" if dims == (4,) else "([time,] batch, channels, height, width)"
+        if x.dim() not in dims:
+            raise InputError(f"images have shape {tuple(x.shape)}, this network takes {form}: add or drop axes to fit")
+        if x.shape[-3] != self.in_channels:
+            raise InputError(
+                f"images have {x.shape[-3]} channels, this network takes {self.in_channels}: convert the images, or "
+                f"make the network with in_channels={x.shape[-3]}"
+            )
+        if not x.is_floating_point():
+            raise InputError(f"images are {x.dtype}, this network takes floating point: convert and normalise them")
+        if 0 in x.shape:
+            raise InputError(f"images have shape {tuple(x.shape)}: give at least one image of at least one pixel")
+
+
+def _readout(heads: Heads, channels: Sequence[int], num_classes: int) -> SharedHead | StepHeads:
+    """Heads for the stem's read-out and every block's."""
+    if heads == "shared":
+        return SharedHead(channels[-1], num_classes)
+    if heads == "per_step":
+        return StepHeads([channels[-1]] * len(channels), num_classes)
+    if heads == "shallow_deep":
+        return StepHeads(channels, num_classes)
+    raise InputError(f"heads is {heads!r}: say 'shared', 'per_step' or 'shallow_deep'")

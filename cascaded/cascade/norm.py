@@ -1,0 +1,162 @@
+"""Batch norm in time: every step is normalised with that step's own statistics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from cascaded.cascade.film import REST, SETTLED, Film
+from cascaded.errors import InputError
+
+Affine = Literal["shared", "per_step"]
+
+
+class TimeBatchNorm(nn.Module):
+    """Batch norm with running statistics a step, and affine parameters shared over time.
+
+    Row t of the statistics belongs to step t: row 0 to rest, row t to read-out t. There are as many rows as steps have
+    been seen in training; past the last one, the last one holds. Rows appear as longer films are trained on, each as an
+    ordinary batch norm of its own, and a state dict brings its own number of rows.
+
+    Args:
+        channels: Channels of a frame.
+        eps: Added to the variance.
+        momentum: Weight of the newest batch in the running statistics; None for the plain average over all batches.
+        affine: One weight and bias for all steps, or one a step.
+        steps: Rows of per-step affine parameters, rest included; the last one holds.
+    """
+
+    running_mean: Tensor
+    running_var: Tensor
+    batches: Tensor  # seen in training, a step
+
+    def __init__(
+        self,
+        channels: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: Affine = "shared",
+        steps: int = 1,
+    ):
+        super().__init__()
+        if affine not in ("shared", "per_step"):
+            raise InputError(f"affine is {affine!r}: say 'shared' or 'per_step'")
+        self.channels, self.eps, self.momentum = channels, eps, momentum
+        rows = steps if affine == "per_step" else 1
+        self.weight = nn.Parameter(torch.ones(rows, channels))
+        self.bias = nn.Parameter(torch.zeros(rows, channels))
+        self.reset_statistics()
+
+    def reset_statistics(self) -> None:
+        """Forget what training has seen."""
+        like = {"device": self.weight.device, "dtype": self.weight.dtype}
+        self.register_buffer("running_mean", torch.zeros(1, self.channels, **like))
+        self.register_buffer("running_var", torch.ones(1, self.channels, **like))
+        self.register_buffer("batches", torch.zeros(1, dtype=torch.long, device=self.weight.device))
+
+    def extra_repr(self) -> str:
+        return f"{self.channels}, eps={self.eps}, momentum={self.momentum}, steps={len(self.running_mean)}"
+
+    def forward(self, film: Film) -> Film:
+        film = film.hold(min(film.steps, self._distinct(film)))
+        rows = range(film.start, film.start + film.shown)
+        # at rest maps are constant but for their borders, so that a mean's rounding error is not small beside their
+        # deviation; torch sums channels-last maps in single precision, others in double
+        frames = [film.frames.contiguous()] if film.start == REST else film.frames.split(film.batch)
+        if self.training:
+            self._check_countable(film)
+            means, variances = self._blank(film.shown), self._blank(film.shown)
+            # torch leaves the batch's own statistics behind in the buffers it is handed: momentum is 1 there
+            normed = [self._norm(*each) for each in zip(frames, means, variances, rows, strict=True)]
+            self._track(film, means, variances)
+        else:
+            known = [min(row, len(self.running_mean) - 1) for row in rows]
+            normed = [
+                self._norm(x, self.running_mean[k], self.running_var[k], row)
+                for x, k, row in zip(frames, known, rows, strict=True)
+            ]
+        return replace(film, frames=torch.cat(normed) if len(normed) > 1 else normed[0])
+
+    def settled(self) -> nn.BatchNorm2d:
+        """An ordinary batch norm with the last step's statistics and parameters, a copy."""
+        plain = nn.BatchNorm2d(self.channels, self.eps, self.momentum).to(self.weight)
+        rows = {"weight": self.weight, "bias": self.bias, "running_mean": self.running_mean}
+        rows |= {"running_var": self.running_var, "num_batches_tracked": self.batches}
+        plain.load_state_dict({name: row[SETTLED] for name, row in rows.items()})
+        return plain
+
+    def _norm(self, x: Tensor, mean: Tensor, var: Tensor, row: int) -> Tensor:
+        row = min(row, len(self.weight) - 1)
+        return torch.batch_norm(
+            x, self.weight[row], self.bias[row], mean, var, self.training, 1.0, self.eps, torch.backends.cudnn.enabled
+        )
+
+    def _blank(self, rows: int) -> Tensor:
+        return torch.zeros(rows, self.channels, device=self.weight.device, dtype=self.running_mean.dtype)
+
+    def _distinct(self, film: Film) -> int:
+        """How many frames come out different although the last one that came in holds."""
+        if film.start == SETTLED or film.shown == film.steps:
+            return film.shown
+        rows = len(self.weight) if self.training else max(len(self.weight), _last_change(self))
+        return max(film.shown, rows - film.start)
+
+    @torch.no_grad()
+    def _track(self, film: Film, means: Tensor, variances: Tensor) -> None:
+        """Move every row that the film runs through towards its batch statistics; held frames count at every step."""
+        if film.copies > 1:
+            variances = _recount(variances, film.frames[0, 0].numel(), film.copies)
+        rows = self._rows(film)
+        held = torch.arange(film.steps, device=means.device).clamp_(max=film.shown - 1)
+        self.batches[rows] += 1
+        if self.momentum is None:
+            factor = self.batches[rows].to(means.dtype).reciprocal().unsqueeze(1)
+        else:
+            factor = self.momentum
+        self.running_mean[rows] = torch.lerp(self.running_mean[rows], means[held], factor)
+        self.running_var[rows] = torch.lerp(self.running_var[rows], variances[held], factor)
+
+    def _rows(self, film: Film) -> slice:
+        """The rows that belong to a film's steps, made where there are none yet."""
+        if film.start == SETTLED:
+            return slice(-1, None)
+        missing = film.start + film.steps - len(self.running_mean)
+        if missing > 0:
+            like = self.running_mean
+            self.running_mean = torch.cat([like, like.new_zeros(missing, self.channels)])
+            self.running_var = torch.cat([self.running_var, like.new_ones(missing, self.channels)])
+            self.batches = torch.cat([self.batches, self.batches.new_zeros(missing)])
+        return slice(film.start, film.start + film.steps)
+
+    def _check_countable(self, film: Film) -> None:
+        values = film.frames[0, 0].numel() * film.batch * film.copies
+        if values == 1:
+            raise InputError(
+                "training on a batch of 1 whose map has shrunk to 1x1 pixel leaves one value a channel, which has no "
+                "variance: give a batch of at least 2, larger images, or call eval()"
+            )
+
+    def _load_from_state_dict(self, state_dict, prefix, *args, **kwargs) -> None:
+        for name in ("running_mean", "running_var", "batches"):
+            stored = state_dict.get(prefix + name)
+            if stored is not None:
+                own = getattr(self, name)
+                setattr(self, name, own.new_zeros(len(stored), *own.shape[1:]))
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+def _recount(variances: Tensor, n: int, copies: int) -> Tensor:
+    """From the unbiased variances of n values to those of the same values `copies` times over."""
+    if n == 1:
+        return torch.zeros_like(variances)  # torch has divided nothing by nothing
+    return variances * ((n - 1) / n * (n * copies) / (n * copies - 1))
+
+
+def _last_change(norm: TimeBatchNorm) -> int:
+    """From which row on the running statistics are all the same."""
+    stats = torch.cat([norm.running_mean, norm.running_var], dim=1)
+    differs = (stats[1:] != stats[:-1]).any(dim=1).tolist()
+    return 1 + max((k + 1 for k, d in enumerate(differs) if d), default=0)

@@ -1,0 +1,55 @@
+"""Read-outs: from a block's features to class scores, at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from cascaded.cascade.film import SETTLED, Film
+
+Heads = Literal["shared", "per_step", "shallow_deep"]
+
+
+class SharedHead(nn.Module):
+    """One linear read-out for all steps (the paper's SingleHead)."""
+
+    def __init__(self, channels: int, num_classes: int):
+        super().__init__()
+        self.linear = nn.Linear(channels, num_classes)
+
+    def forward(self, features: Film) -> Float[Tensor, "time batch classes"]:
+        return features.map(pool).map(self.linear).unfold()
+
+    def at(self, step: int) -> nn.Linear:
+        """The head that reads step number `step`."""
+        return self.linear
+
+
+class StepHeads(nn.Module):
+    """A linear read-out a step (the paper's MultiHead); the last one reads all later steps.
+
+    With the same number of channels everywhere they all read the last block; with a block's own number of channels
+    they are the heads of a Shallow-Deep network, each reading the block that was computed last.
+    """
+
+    def __init__(self, channels: Sequence[int], num_classes: int):
+        super().__init__()
+        self.linears = nn.ModuleList(nn.Linear(c, num_classes) for c in channels)
+
+    def forward(self, features: Film) -> Float[Tensor, "time batch classes"]:
+        pooled = features.map(pool).unfold()
+        return torch.stack([self.at(features.start + k)(frame) for k, frame in enumerate(pooled)])
+
+    def at(self, step: int) -> nn.Module:
+        """The head that reads step number `step`."""
+        last = len(self.linears) - 1
+        return self.linears[last if step == SETTLED else min(step - 1, last)]
+
+
+def pool(frames: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels"]:
+    """The mean over a map."""
+    return frames.mean(dim=(-2, -1))

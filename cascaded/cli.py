@@ -1,0 +1,61 @@
+"""The command line: which command, and what happens when something is wrong.
+
+Each command is a function in a module of its own that is imported when it is called, and imports torch when it runs, so
+that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+
+from cascaded import __version__
+from cascaded.errors import InputError
+
+COMMANDS = {
+    "bench": ("cascaded.bench.command", "time, memory and operations of a cascade, beside the published way"),
+}
+
+ABOUT = """usage: cascaded COMMAND [OPTIONS]
+
+Anytime prediction with cascaded networks: an answer at once, and a better one at every step.
+
+commands:
+{commands}
+
+`cascaded COMMAND --help` tells more about each, `cascaded --version` which version this is.
+Example: cascaded bench --width 16 --batch 64
+"""
+
+
+def main() -> None:
+    """Run a command; bad input ends in one sentence and exit code 2, a bug in its traceback."""
+    try:
+        run(sys.argv[1:])
+    except InputError as error:
+        print(f"cascaded: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("cascaded: interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+def run(arguments: list[str]) -> None:
+    """Find the command and hand it the rest of the line."""
+    if not arguments:
+        raise InputError("no command given: say one of " + ", ".join(COMMANDS) + ", or cascaded --help")
+    name, *rest = arguments
+    if name in ("-h", "--help"):
+        width = max(map(len, COMMANDS))
+        print(ABOUT.format(commands="\n".join(f"  {each:{width}}  {told}" for each, (_, told) in COMMANDS.items())))
+    elif name == "--version":
+        print(f"cascaded {__version__}")
+    elif name in COMMANDS:
+        import tyro
+
+        module, _ = COMMANDS[name]
+        tyro.cli(getattr(import_module(module), name), prog=f"cascaded {name}", args=rest)
+    else:
+        near = get_close_matches(name, COMMANDS, n=1)
+        raise InputError(f"there is no command {name!r}: " + (f"say {near[0]}?" if near else "see cascaded --help"))

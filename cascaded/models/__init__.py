@@ -1,0 +1,1 @@
+"""What is cascaded: residual and dense networks."""

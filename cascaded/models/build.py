@@ -1,0 +1,62 @@
+"""What all models share: options, stems, and how weights start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import torch
+from torch import nn
+
+from cascaded.cascade.conv import Conv2d
+from cascaded.cascade.network import Cascade
+from cascaded.cascade.norm import Affine, TimeBatchNorm
+from cascaded.errors import InputError
+
+Stem = Literal["small", "large"]
+
+
+@dataclass(frozen=True)
+class Norm:
+    """Options of every batch norm: see `TimeBatchNorm`."""
+
+    eps: float = 1e-5
+    momentum: float | None = 0.1
+    affine: Affine = "shared"
+
+    def maker(self, steps: int) -> partial[TimeBatchNorm]:
+        """What makes the norms of a network with this many read-outs."""
+        return partial(TimeBatchNorm, eps=self.eps, momentum=self.momentum, affine=self.affine, steps=steps + 1)
+
+
+def relu() -> nn.ReLU:
+    """In place: what a norm puts out is not needed again."""
+    return nn.ReLU(inplace=True)
+
+
+def stem_layers(kind: Stem, norm: partial[TimeBatchNorm], inputs: int, width: int, pool: bool) -> list[nn.Module]:
+    """First convolution, norm, activation, pool."""
+    if kind not in ("small", "large"):
+        raise InputError(f"stem is {kind!r}: say 'small' (3x3, for 32 and 64 px) or 'large' (7x7 stride 2, for 224 px)")
+    conv = Conv2d(inputs, width, 3) if kind == "small" else Conv2d(inputs, width, 7, stride=2)
+    return [conv, norm(width), relu()] + ([nn.MaxPool2d(3, stride=2, padding=1)] if pool else [])
+
+
+def check_sizes(**sizes: int) -> None:
+    """All of these are at least one."""
+    for name, size in sizes.items():
+        if size < 1:
+            raise InputError(f"{name} is {size}: give at least 1")
+
+
+def initialise(net: Cascade, generator: torch.Generator | None) -> Cascade:
+    """Kaiming fan-out for convolutions, torch's own for heads; channels last, which is faster (docs/performance.md)."""
+    for module in net.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu", generator=generator)
+        elif isinstance(module, nn.Linear):
+            bound = module.in_features**-0.5
+            nn.init.uniform_(module.weight, -bound, bound, generator=generator)
+            nn.init.uniform_(module.bias, -bound, bound, generator=generator)
+    return net.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]

@@ -1,0 +1,17 @@
+"""What all tests share: shapes are checked at run time, drawn examples are the same in every run."""
+
+import torch
+from hypothesis import HealthCheck, settings
+from jaxtyping import install_import_hook
+
+import tests.checked
+
+# where a user's input is checked by hand, with a better sentence, annotations are left alone
+SHAPES_CHECKED = ["block", "conv", "film", "readout", "state"]
+install_import_hook([f"cascaded.cascade.{module}" for module in SHAPES_CHECKED], f"{tests.checked.__name__}.checked")
+
+settings.register_profile(
+    "cascaded", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("cascaded")
+torch.set_num_threads(1)
