@@ -7,7 +7,7 @@ from jaxtyping import install_import_hook
 import tests.checked
 
 # where a user's input is checked by hand, with a better sentence, annotations are left alone
-SHAPES_CHECKED = ["block", "conv", "film", "readout", "state"]
+SHAPES_CHECKED = ["block", "conv", "film", "state"]
 install_import_hook([f"cascaded.cascade.{module}" for module in SHAPES_CHECKED], f"{tests.checked.__name__}.checked")
 
 settings.register_profile(

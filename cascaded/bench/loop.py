@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from cascaded.cascade.block import Layers, ResidualBlock
+from cascaded.cascade.block import ResidualBlock
 from cascaded.cascade.conv import Conv2d
 from cascaded.cascade.kernels import ExponentialSmoothing, Kernel, TappedDelay
 from cascaded.cascade.network import Cascade
@@ -56,7 +56,7 @@ class TimeMajorLoop(nn.Module):
             z = self._run(block.after, z, t)
         return z
 
-    def _run(self, layers: Layers, x: Tensor, t: int, heard: bool = True) -> Tensor:
+    def _run(self, layers: nn.Sequential, x: Tensor, t: int, heard: bool = True) -> Tensor:
         for layer in layers:
             x = self._layer(layer, x, t, heard)
         return x
@@ -64,6 +64,8 @@ class TimeMajorLoop(nn.Module):
     def _layer(self, layer: nn.Module, x: Tensor, t: int, heard: bool = True) -> Tensor:
         if isinstance(layer, TimeBatchNorm):
             return self.statistics[layer].norm(x, t, self.net.training, heard)
+        if isinstance(layer, nn.Sequential):
+            return self._run(layer, x, t, heard)
         if isinstance(layer, Conv2d):
             return F.conv2d(x, layer.weight, None, layer.stride, layer.padding)
         return layer(x)

@@ -13,7 +13,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from cascaded.cascade.kernels import Kernel
 
 if TYPE_CHECKING:
-    from cascaded.cascade.network import Cascade, Schedule
+    from cascaded.cascade.inputs import Schedule
+    from cascaded.cascade.network import Cascade
 
 
 def serial_cycles(blocks: int, steps: int | None = None) -> list[int]:
@@ -39,7 +40,7 @@ def operations(net: Cascade, size: tuple[int, int], schedule: Schedule, kernel: 
     batch, is not in it.
     """
     shell = copy.deepcopy(net).to("meta").train()
-    # once all has settled, or where nothing ever does, every further step costs the same
+    # once all has settled a further step costs nothing; where nothing ever does, it costs what the second one did
     stages = len(net.blocks) + 1
     settled = kernel.settles(stages) if schedule == "cascaded" else stages
     counted = min(steps, 2 if math.isinf(settled) else int(settled) + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, cast
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from cascaded.cascade import cost
 from cascaded.cascade.block import Block, Layers
 from cascaded.cascade.film import REST, SETTLED, Film, layout, moving, still
+from cascaded.cascade.inputs import Schedule, check_frames, check_steps, chosen_schedule, shown_frame
 from cascaded.cascade.kernels import Kernel, Line
-from cascaded.cascade.readout import Heads, SharedHead, StepHeads
+from cascaded.cascade.norm import steady
+from cascaded.cascade.readout import Heads, make_readout
 from cascaded.cascade.serial import serial
-from cascaded.cascade.state import State, state_of
+from cascaded.cascade.state import State
 from cascaded.errors import InputError
-
-Schedule = Literal["cascaded", "serial"]
 
 
 class Cascade(nn.Module):
@@ -60,8 +60,8 @@ class Cascade(nn.Module):
         self.kernel = kernel
         self.in_channels = in_channels
         self.num_classes = num_classes
-        self.heads = heads
-        self.readout = _readout(heads, [stem_channels, *(block.channels for block in blocks)], num_classes)
+        self.heads: Heads = heads
+        self.readout = make_readout(heads, [stem_channels, *(block.channels for block in blocks)], num_classes)
 
     @property
     def chain(self) -> list[Block]:
@@ -88,9 +88,8 @@ class Cascade(nn.Module):
             schedule: `cascaded` or `serial`; the latter for still images only.
         """
         kernel = kernel or self.kernel
-        self._check_frames(x)
-        if steps is not None and steps < 1:
-            raise InputError(f"steps is {steps}: ask for at least 1")
+        check_frames(x, self.in_channels)
+        check_steps(steps)
         if self._schedule(schedule) == "serial":
             return self._serial_trace(x, steps)
         if steps is None:
@@ -103,41 +102,65 @@ class Cascade(nn.Module):
 
     def step(
         self,
-        frame: Float[Tensor, "batch channels height width"],
+        frame: Float[Tensor, "batch channels height width"] | None,
         state: State | None = None,
         *,
         kernel: Kernel | None = None,
         schedule: Schedule | None = None,
     ) -> tuple[Float[Tensor, "batch classes"], State]:
-        """Class scores after one more frame, and the state to hand in with the next one.
+        """Class scores after one more step, and the state to hand in with the next one.
 
         Unrolled or stepped, the answers are the same. Items that have answered can leave: `state.select(mask)`.
-        """
-        self._check_frames(frame, dims=(4,))
-        if state is not None and state.batch not in (None, len(frame)):
-            raise InputError(
-                f"frame has {len(frame)} items, state has {state.batch}: keep the same items with state.select(mask)"
-            )
-        number = 1 if state is None else int(state.step) + 1
-        if self._schedule(schedule) == "serial":
-            settled = None if state is None else state.seen[0]
-            logits, settled = self._cycle(frame, settled, number)
-            return logits, State(torch.tensor(number), (settled,), ())
-        film = still(frame, steps=1, start=number)
-        features, state = self._advance(film, state, kernel or self.kernel)
-        return self.readout(features)[0], state
 
-    def _advance(self, film: Film, state: State | None, kernel: Kernel) -> tuple[Film, State]:
-        """Run a film through stem and blocks, from rest or from where an earlier film stopped."""
-        film = film.map(self._arrange)
-        z = self.stem(film)
-        lines = self._rest(z, kernel) if state is None else state.lines(len(self.blocks) + 1)
-        # read-out t sees frame t: the stem's lag is what makes the resting step, and only its trail is left
-        z, trail = kernel.spread(z, lines[0].trail)
-        lines[0] = Line(None, trail)
-        for i, block in enumerate(self.chain, start=1):
-            z, lines[i] = block(z, lines[i], kernel)
-        return z, state_of(film.start + film.steps - 1, lines)
+        Args:
+            frame: The next frame, or None where the last one holds; then what has settled is not computed again.
+            state: What the step before returned; None at the start.
+            kernel: As in `forward`, the same at every step.
+            schedule: As in `forward`, the same at every step. Under the serial schedule the first frame counts.
+        """
+        shown = shown_frame(frame, state, self.in_channels)
+        number, held = (1, 0) if state is None else (int(state.step) + 1, int(state.held))
+        told = (torch.tensor(number), torch.tensor(held + 1 if frame is None else 1), shown)
+        if self._schedule(schedule) == "serial":
+            logits, settled = self._cycle(shown, None if state is None else state.features, number)
+            return logits, State(*told, settled)
+        kernel = kernel or self.kernel
+        skipped = self._settled(number, held, kernel) if frame is None else 0
+        features, lines = self._advance(still(shown, steps=1, start=number), state, kernel, skipped)
+        seen = tuple(line.seen for line in lines if line.seen is not None)
+        trail = tuple(line.trail for line in lines if line.trail is not None)
+        return self.readout(features)[0], State(*told, features.frames, seen, trail)
+
+    def _advance(self, film: Film, state: State | None, kernel: Kernel, skipped: int = 0) -> tuple[Film, list[Line]]:
+        """Run a film through stem and blocks, from rest or from where an earlier film stopped.
+
+        The first `skipped` blocks would say the same as at the step before.
+        """
+        if skipped and state is not None:
+            lines = state.lines(len(self.blocks) + 1)
+            z = replace(film, frames=[*state.seen, state.features][skipped])
+        else:
+            z = self.stem(film.map(self._arrange))
+            lines = self._rest(z, kernel) if state is None else state.lines(len(self.blocks) + 1)
+            # read-out t sees frame t: the stem's lag is what makes the resting step, and only its trail is left
+            z, trail = kernel.spread(z, lines[0].trail)
+            lines[0] = Line(None, trail)
+        for i in range(skipped + 1, len(lines)):
+            z, lines[i] = self.chain[i - 1](z, lines[i], kernel)
+        return z, lines
+
+    def _settled(self, number: int, held: int, kernel: Kernel) -> int:
+        """How many blocks, from the first one on, say the same at this step as at the last: their input held.
+
+        A frame that has held for h steps has settled h - 1 blocks under a one-step delay, provided that their batch
+        statistics do not change from step to step any more either.
+        """
+        one_step = kernel.lag and not kernel.memory
+        if self.training or not one_step or not steady(self.stem, number - 1):
+            return 0
+        blocks = self.chain[: held - 1]
+        changing = (k for k, block in enumerate(blocks) if not steady(block, number - 2))
+        return next(changing, len(blocks))
 
     def _rest(self, z: Film, kernel: Kernel) -> list[Line]:
         """The lines before the first read-out.
@@ -244,16 +267,7 @@ class Cascade(nn.Module):
     # --- edges
 
     def _schedule(self, schedule: Schedule | None) -> Schedule:
-        own = self.heads == "shallow_deep"
-        schedule = schedule or ("serial" if own else "cascaded")
-        if schedule not in ("cascaded", "serial"):
-            raise InputError(f"schedule is {schedule!r}: say 'cascaded' or 'serial'")
-        if own and schedule == "cascaded":
-            raise InputError(
-                "shallow-deep heads read blocks that have settled, a cascade's have not: run schedule='serial', or "
-                "make the network with heads='per_step'"
-            )
-        return schedule
+        return chosen_schedule(schedule, self.heads)
 
     def _arrange(self, images: Tensor) -> Tensor:
         """Images in the memory format of the weights."""
@@ -264,28 +278,3 @@ class Cascade(nn.Module):
         """How images and feature maps lie in memory: as the weights do, `net.to(memory_format=...)` changes it."""
         telling = (p for p in self.parameters() if p.dim() == 4 and p.shape[1] > 1 and p.shape[2] > 1)
         return next(map(layout, telling), torch.contiguous_format)
-
-    def _check_frames(self, x: Tensor, dims: tuple[int, ...] = (4, 5)) -> None:
-        form = "(batch, channels, height, width)" if dims == (4,) else "([time,] batch, channels, height, width)"
-        if x.dim() not in dims:
-            raise InputError(f"images have shape {tuple(x.shape)}, this network takes {form}: add or drop axes to fit")
-        if x.shape[-3] != self.in_channels:
-            raise InputError(
-                f"images have {x.shape[-3]} channels, this network takes {self.in_channels}: convert the images, or "
-                f"make the network with in_channels={x.shape[-3]}"
-            )
-        if not x.is_floating_point():
-            raise InputError(f"images are {x.dtype}, this network takes floating point: convert and normalise them")
-        if 0 in x.shape:
-            raise InputError(f"images have shape {tuple(x.shape)}: give at least one image of at least one pixel")
-
-
-def _readout(heads: Heads, channels: Sequence[int], num_classes: int) -> SharedHead | StepHeads:
-    """Heads for the stem's read-out and every block's."""
-    if heads == "shared":
-        return SharedHead(channels[-1], num_classes)
-    if heads == "per_step":
-        return StepHeads([channels[-1]] * len(channels), num_classes)
-    if heads == "shallow_deep":
-        return StepHeads(channels, num_classes)
-    raise InputError(f"heads is {heads!r}: say 'shared', 'per_step' or 'shallow_deep'")

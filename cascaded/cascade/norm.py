@@ -62,23 +62,31 @@ class TimeBatchNorm(nn.Module):
 
     def forward(self, film: Film) -> Film:
         film = film.hold(min(film.steps, self._distinct(film)))
-        rows = range(film.start, film.start + film.shown)
-        # at rest maps are constant but for their borders, so that a mean's rounding error is not small beside their
-        # deviation; torch sums channels-last maps in single precision, others in double
-        frames = [film.frames.contiguous()] if film.start == REST else film.frames.split(film.batch)
-        if self.training:
-            self._check_countable(film)
-            means, variances = self._blank(film.shown), self._blank(film.shown)
-            # torch leaves the batch's own statistics behind in the buffers it is handed: momentum is 1 there
-            normed = [self._norm(*each) for each in zip(frames, means, variances, rows, strict=True)]
-            self._track(film, means, variances)
-        else:
-            known = [min(row, len(self.running_mean) - 1) for row in rows]
-            normed = [
-                self._norm(x, self.running_mean[k], self.running_var[k], row)
-                for x, k, row in zip(frames, known, rows, strict=True)
-            ]
+        normed = self._by_batch(film) if self.training else self._by_history(film)
         return replace(film, frames=torch.cat(normed) if len(normed) > 1 else normed[0])
+
+    def _by_history(self, film: Film) -> list[Tensor]:
+        last, normed = len(self.running_mean) - 1, []
+        for row, frame in enumerate(film.frames.split(film.batch), start=film.start):
+            known = min(row, last)
+            normed.append(self._norm(frame, self.running_mean[known], self.running_var[known], row))
+        return normed
+
+    def _by_batch(self, film: Film) -> list[Tensor]:
+        self._check_countable(film)
+        frames = film.frames.split(film.batch)
+        if film.start == REST:
+            # maps are constant but for their borders, so that a mean's rounding error is not small beside their
+            # deviation: torch sums channels-last maps in single precision, others in double
+            frames = [film.frames.contiguous()]
+        if film.copies > 1:
+            frames = [torch.cat([x, x]) for x in frames]  # even where a map is one pixel there are now two values
+        means, variances = (torch.zeros_like(self.running_mean[:1]).repeat(film.shown, 1) for _ in range(2))
+        rows = range(film.start, film.start + film.shown)
+        # torch leaves the batch's own statistics behind in the buffers it is handed: momentum is 1 there
+        normed = [self._norm(*each) for each in zip(frames, means, variances, rows, strict=True)]
+        self._track(film, means, variances, frames[0][:, 0].numel())
+        return [x[: film.batch] for x in normed] if film.copies > 1 else normed
 
     def settled(self) -> nn.BatchNorm2d:
         """An ordinary batch norm with the last step's statistics and parameters, a copy."""
@@ -94,21 +102,26 @@ class TimeBatchNorm(nn.Module):
             x, self.weight[row], self.bias[row], mean, var, self.training, 1.0, self.eps, torch.backends.cudnn.enabled
         )
 
-    def _blank(self, rows: int) -> Tensor:
-        return torch.zeros(rows, self.channels, device=self.weight.device, dtype=self.running_mean.dtype)
-
     def _distinct(self, film: Film) -> int:
         """How many frames come out different although the last one that came in holds."""
         if film.start == SETTLED or film.shown == film.steps:
             return film.shown
-        rows = len(self.weight) if self.training else max(len(self.weight), _last_change(self))
+        rows = len(self.weight) if self.training else self.distinct_rows
         return max(film.shown, rows - film.start)
 
+    @property
+    def distinct_rows(self) -> int:
+        """How many rows of statistics and parameters there are before the last one that differs holds."""
+        stats = torch.cat([self.running_mean, self.running_var], dim=1)
+        differs = (stats[1:] != stats[:-1]).any(dim=1).tolist()
+        return max([len(self.weight), *(row for row, each in enumerate(differs, start=2) if each)])
+
     @torch.no_grad()
-    def _track(self, film: Film, means: Tensor, variances: Tensor) -> None:
+    def _track(self, film: Film, means: Tensor, variances: Tensor, counted: int) -> None:
         """Move every row that the film runs through towards its batch statistics; held frames count at every step."""
-        if film.copies > 1:
-            variances = _recount(variances, film.frames[0, 0].numel(), film.copies)
+        stood_for = film.frames[0, 0].numel() * film.batch * film.copies
+        if counted != stood_for:  # torch's variances are unbiased, for the number of values it has seen
+            variances = variances * ((counted - 1) / counted * stood_for / (stood_for - 1))
         rows = self._rows(film)
         held = torch.arange(film.steps, device=means.device).clamp_(max=film.shown - 1)
         self.batches[rows] += 1
@@ -148,15 +161,6 @@ class TimeBatchNorm(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
 
-def _recount(variances: Tensor, n: int, copies: int) -> Tensor:
-    """From the unbiased variances of n values to those of the same values `copies` times over."""
-    if n == 1:
-        return torch.zeros_like(variances)  # torch has divided nothing by nothing
-    return variances * ((n - 1) / n * (n * copies) / (n * copies - 1))
-
-
-def _last_change(norm: TimeBatchNorm) -> int:
-    """From which row on the running statistics are all the same."""
-    stats = torch.cat([norm.running_mean, norm.running_var], dim=1)
-    differs = (stats[1:] != stats[:-1]).any(dim=1).tolist()
-    return 1 + max((k + 1 for k, d in enumerate(differs) if d), default=0)
+def steady(module: nn.Module, step: int) -> bool:
+    """Whether no norm in a module changes, in evaluation mode, from this step on."""
+    return all(m.distinct_rows <= step + 1 for m in module.modules() if isinstance(m, TimeBatchNorm))

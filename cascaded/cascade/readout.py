@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from cascaded.cascade.film import SETTLED, Film
+from cascaded.errors import InputError
 
 Heads = Literal["shared", "per_step", "shallow_deep"]
 
@@ -53,3 +54,14 @@ class StepHeads(nn.Module):
 def pool(frames: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels"]:
     """The mean over a map."""
     return frames.mean(dim=(-2, -1))
+
+
+def make_readout(heads: Heads, channels: Sequence[int], num_classes: int) -> SharedHead | StepHeads:
+    """Heads for the stem's read-out and every block's, given the channels of each."""
+    if heads == "shared":
+        return SharedHead(channels[-1], num_classes)
+    if heads == "per_step":
+        return StepHeads([channels[-1]] * len(channels), num_classes)
+    if heads == "shallow_deep":
+        return StepHeads(channels, num_classes)
+    raise InputError(f"heads is {heads!r}: say 'shared', 'per_step' or 'shallow_deep'")

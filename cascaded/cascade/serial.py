@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from cascaded.cascade.block import Block, DenseBlock, Layers, ResidualBlock
+from cascaded.cascade.block import Block, DenseBlock, ResidualBlock
 from cascaded.cascade.conv import Conv2d
 from cascaded.cascade.film import SETTLED
 from cascaded.cascade.norm import TimeBatchNorm
@@ -56,11 +56,13 @@ def _block(block: Block) -> nn.Module:
     return nn.Sequential(plain, *_layers(block.after)) if len(block.after) else plain
 
 
-def _layers(layers: Layers) -> nn.Sequential:
+def _layers(layers: nn.Sequential) -> nn.Sequential:
     return nn.Sequential(*map(_layer, layers))
 
 
 def _layer(layer: nn.Module) -> nn.Module:
+    if isinstance(layer, nn.Sequential):
+        return _layers(layer)
     if isinstance(layer, TimeBatchNorm):
         return layer.settled()
     if isinstance(layer, Conv2d):

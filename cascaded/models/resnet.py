@@ -87,7 +87,11 @@ def _bottleneck(norm: partial[TimeBatchNorm], inputs: int, width: int, stride: i
 
 
 def _skip(inputs: int, outputs: int, stride: int) -> nn.Module:
-    return nn.Identity() if stride == 1 and inputs == outputs else Conv2d(inputs, outputs, 1, stride)
+    if stride == 1:
+        return nn.Identity() if inputs == outputs else Conv2d(inputs, outputs, 1)
+    # Every other pixel is taken before the convolution, not by it: on a CPU, the gradient of a strided 1x1 convolution
+    # of narrow channels-last maps is written past its workspace and corrupts the heap (oneDNN issue 6035).
+    return nn.Sequential(nn.AvgPool2d(1, stride), Conv2d(inputs, outputs, 1))
 
 
 def resnet18(**options) -> Cascade:

@@ -1,0 +1,64 @@
+"""What a network is asked to do, checked at the edge: each refusal names both sides and the way out."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from torch import Tensor
+
+from cascaded.cascade.readout import Heads
+from cascaded.cascade.state import State
+from cascaded.errors import InputError
+
+Schedule = Literal["cascaded", "serial"]
+
+
+def check_frames(x: Tensor, in_channels: int, dims: tuple[int, ...] = (4, 5)) -> None:
+    """Still images or films that a network with this many input channels can take."""
+    form = "(batch, channels, height, width)" if dims == (4,) else "([time,] batch, channels, height, width)"
+    if x.dim() not in dims:
+        raise InputError(f"images have shape {tuple(x.shape)}, this network takes {form}: add or drop axes to fit")
+    if x.shape[-3] != in_channels:
+        raise InputError(
+            f"images have {x.shape[-3]} channels, this network takes {in_channels}: convert the images, or make the "
+            f"network with in_channels={x.shape[-3]}"
+        )
+    if not x.is_floating_point():
+        raise InputError(f"images are {x.dtype}, this network takes floating point: convert and normalise them")
+    if 0 in x.shape:
+        raise InputError(f"images have shape {tuple(x.shape)}: give at least one image of at least one pixel")
+
+
+def check_steps(steps: int | None) -> None:
+    """None, or a number of read-outs."""
+    if steps is not None and steps < 1:
+        raise InputError(f"steps is {steps}: ask for at least 1")
+
+
+def chosen_schedule(schedule: str | None, heads: Heads) -> Schedule:
+    """The schedule that was asked for, or the one that goes with the heads."""
+    own = heads == "shallow_deep"
+    schedule = schedule or ("serial" if own else "cascaded")
+    if schedule not in ("cascaded", "serial"):
+        raise InputError(f"schedule is {schedule!r}: say 'cascaded' or 'serial'")
+    if own and schedule == "cascaded":
+        raise InputError(
+            "shallow-deep heads read blocks that have settled, a cascade's have not: run schedule='serial', or make "
+            "the network with heads='per_step'"
+        )
+    return cast(Schedule, schedule)
+
+
+def shown_frame(frame: Tensor | None, state: State | None, in_channels: int) -> Tensor:
+    """The frame of this step of a stream: a new one, or the last one again."""
+    if frame is None:
+        if state is None:
+            raise InputError("the first step has no frame to hold: give one, and None in later steps to hold it")
+        return state.frame
+    check_frames(frame, in_channels, dims=(4,))
+    if state is not None and state.batch != len(frame):
+        raise InputError(
+            f"frame has {len(frame)} items, state has {state.batch}: keep the same items of both, with frame[mask] and "
+            "state.select(mask)"
+        )
+    return frame

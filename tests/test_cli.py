@@ -1,0 +1,70 @@
+"""The command line as a newcomer types it, right and wrong."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from cascaded.cli import COMMANDS
+
+
+def cascaded(*arguments, **options):
+    command = [sys.executable, "-m", "cascaded", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
+
+
+def test_help_lists_every_command_with_an_example():
+    told = cascaded("--help")
+    assert told.returncode == 0
+    assert all(name in told.stdout for name in COMMANDS)
+    assert "Example:" in told.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name):
+    told = cascaded(name, "--help")
+    assert told.returncode == 0
+    assert f"Example: cascaded {name}" in told.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])
+def test_help_does_not_import_torch(arguments):
+    program = (
+        "import sys, atexit, cascaded.cli; atexit.register(lambda: print('torch' in sys.modules)); cascaded.cli.main()"
+    )
+    told = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert told.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no command given: say one of bench"),
+        (["bnech"], "there is no command 'bnech': say bench?"),
+        (["xyz"], "there is no command 'xyz': see cascaded --help"),
+        (["bench", "--width", "0"], "--width is 0: give numbers of at least 1"),
+        (["bench", "--batch"], "--batch is empty: give numbers of at least 1"),
+        (["bench", "--repeats", "0"], "--repeats is 0: give numbers of at least 1"),
+        (["bench", "--json", os.curdir], "a folder: give the name of a file in it"),
+        (["bench", "--widht", "3"], "Perhaps you meant"),
+        (["bench", "--width", "wide"], "--width"),
+        (["bench", "--model", "alexnet"], "resnet18"),
+    ],
+)
+def test_wrong_commands_end_in_a_sentence_and_exit_code_two(arguments, message):
+    told = cascaded(*arguments)
+    assert told.returncode == 2
+    assert message in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_bench_writes_what_it_shows(tmp_path):
+    small = ["--width", "2", "--batch", "4", "--size", "16", "--repeats", "1", "--threads", "1", "--no-memory"]
+    told = cascaded("bench", *small, "--json", str(tmp_path / "bench.json"))
+    assert told.returncode == 0, told.stderr
+    assert "faster than loop" in told.stdout
+    assert f"wrote {tmp_path / 'bench.json'}" in told.stdout.replace("\n", "")
+    settings = json.loads((tmp_path / "bench.json").read_text())["settings"]
+    assert [setting["task"] for setting in settings] == ["train", "evaluate"]

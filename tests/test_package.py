@@ -1,0 +1,70 @@
+"""The house as a whole: imports go one way, public names are documented, examples run."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cascaded
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ["errors", "cascade", "models", "bench", "cli"]  # each imports from those before it alone
+
+
+def modules():
+    return sorted((ROOT / "cascaded").rglob("*.py"))
+
+
+def room(module):
+    return module.split(".")[1] if "." in module else ""
+
+
+@pytest.mark.parametrize("file", modules(), ids=lambda file: str(file.relative_to(ROOT)))
+def test_imports_go_one_way(file):
+    own = file.relative_to(ROOT / "cascaded").parts[0].removesuffix(".py")
+    if own in ("__init__", "__main__"):
+        return
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cascaded."):
+            assert ROOMS.index(room(node.module)) <= ROOMS.index(own), f"{file.name} imports {node.module}"
+
+
+@pytest.mark.parametrize("file", modules(), ids=lambda file: str(file.relative_to(ROOT)))
+def test_files_stay_small_enough_to_read(file):
+    assert len(file.read_text().splitlines()) <= 320
+
+
+def test_public_names_are_there_and_documented():
+    for name in cascaded.__all__:
+        assert (getattr(cascaded, name).__doc__ or "").strip(), name
+    assert set(cascaded.__all__) <= set(dir(cascaded))
+    with pytest.raises(AttributeError, match="no attribute 'resnet1000'"):
+        _ = cascaded.resnet1000
+
+
+def test_importing_the_package_does_not_import_torch():
+    program = "import sys, cascaded; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def examples():
+    found = []
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+        if blocks:
+            found.append(pytest.param("\n".join(blocks), id=str(page.relative_to(ROOT))))
+    return found
+
+
+@pytest.mark.parametrize("code", examples())
+def test_the_examples_of_a_page_run_from_top_to_bottom(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "<example>", "exec"), {"__name__": "example"})
+
+
+def test_the_version_is_the_same_everywhere():
+    assert f"## {cascaded.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {cascaded.__version__}" in (ROOT / "CITATION.cff").read_text()
