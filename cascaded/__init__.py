@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cascaded.cascade.block import DenseBlock, Layers, ResidualBlock
     from cascaded.cascade.kernels import ExponentialSmoothing, Kernel, NoDelay, OneStepDelay, TappedDelay
     from cascaded.cascade.network import Cascade
     from cascaded.cascade.norm import TimeBatchNorm
@@ -16,11 +17,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Cascade",
+    "DenseBlock",
     "ExponentialSmoothing",
     "Kernel",
+    "Layers",
     "NoDelay",
     "Norm",
     "OneStepDelay",
+    "ResidualBlock",
     "State",
     "TappedDelay",
     "TimeBatchNorm",
@@ -33,6 +37,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "cascaded.cascade.block": ("DenseBlock", "Layers", "ResidualBlock"),
     "cascaded.cascade.kernels": ("ExponentialSmoothing", "Kernel", "NoDelay", "OneStepDelay", "TappedDelay"),
     "cascaded.cascade.network": ("Cascade",),
     "cascaded.cascade.norm": ("TimeBatchNorm",),

@@ -80,17 +80,38 @@ def test_evaluation_equals_the_loop_whatever_it_was_trained_on(net, trained, ker
     torch.testing.assert_close(ours, loop, rtol=1e-10, atol=1e-10 * max(1, loop.abs().max().item()))
 
 
+def flat_gradient(net, module, x):
+    net.zero_grad()
+    trace = module(x)
+    (trace.sin() * torch.linspace(-1, 1, trace.numel()).view_as(trace)).sum().backward()
+    return trace.detach(), torch.cat([p.grad.flatten() for p in net.parameters() if p.grad is not None])
+
+
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("make", [cascaded.resnet18, cascaded.densenet])
-def test_single_precision_equals_the_loop(make, training):
+def test_in_single_precision_outputs_and_gradients_equal_the_loops(make, training):
+    """Enough items for small maps to be computed pixel by pixel; the loop channels first, as published."""
     options = {"width": 8} if make is cascaded.resnet18 else {"blocks": (2, 2), "growth": 8}
     net = disturb(make(**options, generator=torch.Generator().manual_seed(0)), seed=0)
     x = images(net, batch=40, size=32)
     net(x)
     net.train(training)
-    ours = net(x)
-    loop = TimeMajorLoop(net.to(memory_format=torch.contiguous_format))(x)
+    ours, our_gradient = flat_gradient(net, net, x)
+    net.to(memory_format=torch.contiguous_format)
+    loop, loop_gradient = flat_gradient(net, TimeMajorLoop(net), x)
     assert (ours - loop).norm() / loop.norm() < 1e-4
+    assert (our_gradient - loop_gradient).norm() / loop_gradient.norm() < 1e-4
+
+
+def test_mixed_precision_trains():
+    net = disturb(cascaded.resnet((1, 1), width=8, generator=torch.Generator().manual_seed(0)), seed=0)
+    x = images(net, batch=4, size=16)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        coarse = net(x)
+        coarse.float().sum().backward()
+    assert coarse.dtype == torch.bfloat16
+    assert all(p.grad is None or p.grad.isfinite().all() for p in net.parameters())
+    assert (coarse.float() - net(x)).norm() / net(x).norm() < 0.1
 
 
 def test_the_loop_counts_ten_steps_and_nine_read_outs_for_resnet18():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import json
 import resource
 import sys
@@ -22,15 +24,19 @@ def main(job: str) -> None:
     small = Setting(**described["setting"] | {"batch": 2})
     prepare(small, described["contender"])()  # what torch sets up on first use is not the contender's
     run = prepare(setting, described["contender"])
+    gc.collect()
     before = _now()
     run()
     print(_peak() - before)
 
 
 def _now() -> int:
-    """Bytes in use; where the system can, the peak starts anew here, elsewhere the peak so far stands in."""
+    """Bytes in use; on Linux the peak starts anew here, elsewhere the peak so far stands in."""
     if not RESET.exists():
         return _peak()
+    # memory that was freed but not given back would hide what the work takes
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
     RESET.write_text("5")
     return _status("VmRSS")
 

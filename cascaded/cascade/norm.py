@@ -81,7 +81,7 @@ class TimeBatchNorm(nn.Module):
             frames = [film.frames.contiguous()]
         if film.copies > 1:
             frames = [torch.cat([x, x]) for x in frames]  # even where a map is one pixel there are now two values
-        means, variances = (torch.zeros_like(self.running_mean[:1]).repeat(film.shown, 1) for _ in range(2))
+        means, variances = self.running_mean.new_zeros(2, film.shown, self.channels)
         rows = range(film.start, film.start + film.shown)
         # torch leaves the batch's own statistics behind in the buffers it is handed: momentum is 1 there
         normed = [self._norm(*each) for each in zip(frames, means, variances, rows, strict=True)]
