@@ -83,5 +83,4 @@ def _show(results: dict[Setting, dict[str, Measurement]], json: Path | None) -> 
     if not console.is_terminal:
         console.width = 150  # in a file or a pipe nothing needs to wrap
     console.print(table(results))
-    if json is not None:
-        console.print(f"wrote {json}")
+    console.print(f"wrote {json}" if json is not None else "next: the same with --json FILE keeps every figure")

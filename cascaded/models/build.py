@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, TypedDict
 
 import torch
 from torch import nn
 
 from cascaded.cascade.conv import Conv2d
+from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import Affine, TimeBatchNorm
+from cascaded.cascade.readout import Heads
 from cascaded.errors import InputError
 
 Stem = Literal["small", "large"]
+
+
+class Options(TypedDict, total=False):
+    """What every network takes: see `resnet` and `densenet`."""
+
+    num_classes: int
+    width: int
+    stem: Stem
+    pool: bool
+    in_channels: int
+    heads: Heads
+    kernel: Kernel
+    norm: Norm
+    generator: torch.Generator
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from functools import partial
 
 import torch
 from torch import nn
+from typing_extensions import Unpack
 
 from cascaded.cascade.block import DenseBlock, Layers
 from cascaded.cascade.conv import Conv2d
@@ -14,7 +15,7 @@ from cascaded.cascade.kernels import Kernel, OneStepDelay
 from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
 from cascaded.cascade.readout import Heads
-from cascaded.models.build import Norm, Stem, check_sizes, initialise, relu, stem_layers
+from cascaded.models.build import Norm, Options, Stem, check_sizes, initialise, relu, stem_layers
 
 BOTTLENECK = 4  # how much wider a block's middle is than what it adds
 
@@ -92,6 +93,6 @@ def _transition(norm: partial[TimeBatchNorm], channels: int) -> Layers:
     return Layers(norm(channels), relu(), Conv2d(channels, channels // 2, 1), nn.AvgPool2d(2, ceil_mode=True))
 
 
-def densenet121(growth: int = 32, **options) -> Cascade:
+def densenet121(growth: int = 32, **options: Unpack[Options]) -> Cascade:
     """DenseNet-121: 58 blocks, settled at step 59. Options as for `densenet`."""
     return densenet((6, 12, 24, 16), growth, **options)

@@ -8,6 +8,7 @@ from typing import Literal
 
 import torch
 from torch import nn
+from typing_extensions import Unpack
 
 from cascaded.cascade.block import Layers, ResidualBlock
 from cascaded.cascade.conv import Conv2d
@@ -16,7 +17,7 @@ from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
 from cascaded.cascade.readout import Heads
 from cascaded.errors import InputError
-from cascaded.models.build import Norm, Stem, check_sizes, initialise, relu, stem_layers
+from cascaded.models.build import Norm, Options, Stem, check_sizes, initialise, relu, stem_layers
 
 EXPANSION = 4  # how much wider a bottleneck block's output is than its middle
 
@@ -94,16 +95,16 @@ def _skip(inputs: int, outputs: int, stride: int) -> nn.Module:
     return nn.Sequential(nn.AvgPool2d(1, stride), Conv2d(inputs, outputs, 1))
 
 
-def resnet18(**options) -> Cascade:
+def resnet18(**options: Unpack[Options]) -> Cascade:
     """ResNet-18: 8 basic blocks, settled at step 9. Options as for `resnet`."""
     return resnet((2, 2, 2, 2), "basic", **options)
 
 
-def resnet34(**options) -> Cascade:
+def resnet34(**options: Unpack[Options]) -> Cascade:
     """ResNet-34: 16 basic blocks, settled at step 17. Options as for `resnet`."""
     return resnet((3, 4, 6, 3), "basic", **options)
 
 
-def resnet50(**options) -> Cascade:
+def resnet50(**options: Unpack[Options]) -> Cascade:
     """ResNet-50: 16 bottleneck blocks, settled at step 17. Options as for `resnet`."""
     return resnet((3, 4, 6, 3), "bottleneck", **options)
