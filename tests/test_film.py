@@ -41,6 +41,13 @@ def test_a_layer_sees_every_stored_frame_once():
     assert film.steps == 9
 
 
+def test_a_film_in_pieces_is_the_film():
+    film = moving(frames(1, 2, 3), steps=7)
+    pieces = list(film.pieces(2))
+    assert [(piece.start, piece.steps) for piece in pieces] == [(1, 2), (3, 2), (5, 2), (7, 1)]
+    assert torch.cat([piece.unfold() for piece in pieces]).flatten().tolist() == [1, 2, 3, 3, 3, 3, 3]
+
+
 def test_layout_tells_channels_last():
     x = torch.zeros(2, 3, 4, 5)
     assert layout(x) == torch.contiguous_format

@@ -10,6 +10,7 @@ from torch import nn
 
 import cascaded
 from cascaded.cascade.block import ResidualBlock
+from cascaded.cascade.network import PIECE
 from cascaded.errors import InputError
 from tests.drawn import ANY_HEADS, disturb, images, kernels, networks
 
@@ -217,6 +218,29 @@ def test_stepping_trains_the_same_statistics(net, kernel, moves):
     for frame in film:
         _, state = other.step(frame, state, kernel=kernel)
     torch.testing.assert_close(other.state_dict(), net.state_dict(), rtol=1e-9, atol=1e-10)
+
+
+@settings(max_examples=20)
+@given(networks(), kernels, st.integers(5, 12), st.booleans(), st.booleans())
+def test_without_gradients_a_long_film_goes_in_pieces_and_says_the_same(net, kernel, steps, training, moves):
+    trained(net, steps=3).train(training)
+    x = images(net, time=steps) if moves else images(net)
+    other = copy.deepcopy(net)
+    whole = net(x, kernel=kernel, steps=steps)
+    with torch.no_grad():
+        torch.testing.assert_close(other(x, kernel=kernel, steps=steps), whole, rtol=1e-9, atol=1e-10)
+    torch.testing.assert_close(other.state_dict(), net.state_dict(), rtol=1e-9, atol=1e-10)
+
+
+def test_without_gradients_a_film_needs_the_memory_of_a_piece():
+    net = residual_net()
+    frames = []
+    net.stem.register_forward_hook(lambda _, args, out: frames.append(out.shown))
+    net.blocks[0].branch.register_forward_hook(lambda _, args, out: frames.append(out.shown))
+    with torch.no_grad():
+        net(images(net, time=50))
+        net(images(net), kernel=cascaded.ExponentialSmoothing(0.9), steps=50)
+    assert max(frames) <= PIECE
 
 
 # --- the serial schedule

@@ -6,7 +6,7 @@ one-step delay and a still image, block i sees i different inputs, the last of w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -59,6 +59,13 @@ class Film:
         if missing <= 0:
             return self
         return replace(self, frames=torch.cat([self.frames, *[self.last()] * missing]))
+
+    def pieces(self, steps: int) -> Iterator[Film]:
+        """The film in pieces of so many steps, the last one shorter where they do not divide."""
+        for first in range(0, self.steps, steps):
+            frames = self.frames[first * self.batch : (first + steps) * self.batch]
+            length = min(steps, self.steps - first)
+            yield replace(self, frames=frames if len(frames) else self.last(), steps=length, start=self.start + first)
 
     def unfold(self) -> Float[Tensor, "time batch *rest"]:
         """All steps, time as an axis of its own."""

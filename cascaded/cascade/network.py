@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
@@ -12,14 +13,18 @@ from torch import Tensor, nn
 
 from cascaded.cascade import cost
 from cascaded.cascade.block import Block, Layers
-from cascaded.cascade.film import REST, SETTLED, Film, layout, moving, still
+from cascaded.cascade.film import REST, Film, layout, moving, still
 from cascaded.cascade.inputs import Schedule, check_frames, check_steps, chosen_schedule, shown_frame
 from cascaded.cascade.kernels import Kernel, Line
 from cascaded.cascade.norm import steady
+from cascaded.cascade.plain import plain_copy
 from cascaded.cascade.readout import Heads, make_readout
-from cascaded.cascade.serial import serial
+from cascaded.cascade.serial import cycle, serial_trace
 from cascaded.cascade.state import State
 from cascaded.errors import InputError
+
+PIECE = 4
+"""Steps of a long film that are computed at once where no gradients are needed (docs/performance.md)."""
 
 
 class Cascade(nn.Module):
@@ -91,12 +96,21 @@ class Cascade(nn.Module):
         check_frames(x, self.in_channels)
         check_steps(steps)
         if self._schedule(schedule) == "serial":
-            return self._serial_trace(x, steps)
+            return serial_trace(self, x, steps)
         if steps is None:
             steps = x.shape[0] if x.dim() == 5 else self.steps_to_settle(kernel)
         film = moving(x, steps) if x.dim() == 5 else still(x, steps)
-        features, _ = self._advance(film, None, kernel)
-        return self.readout(features)
+        return self._trace(film, kernel)
+
+    def _trace(self, film: Film, kernel: Kernel) -> Float[Tensor, "time batch classes"]:
+        """Class scores over a film; without gradients a long one goes in pieces, and needs the memory of a piece."""
+        long = film.shown > PIECE or math.isinf(kernel.memory)
+        pieces = film.pieces(PIECE) if long and not torch.is_grad_enabled() else [film]
+        trace, lines = [], None
+        for piece in pieces:
+            features, lines = self._advance(piece, lines, kernel)
+            trace.append(self.readout(features))
+        return torch.cat(trace)
 
     # --- one step at a time
 
@@ -122,31 +136,33 @@ class Cascade(nn.Module):
         number, held = (1, 0) if state is None else (int(state.step) + 1, int(state.held))
         told = (torch.tensor(number), torch.tensor(held + 1 if frame is None else 1), shown)
         if self._schedule(schedule) == "serial":
-            logits, settled = self._cycle(shown, None if state is None else state.features, number)
+            logits, settled = cycle(self, shown, None if state is None else state.features, number)
             return logits, State(*told, settled)
         kernel = kernel or self.kernel
-        skipped = self._settled(number, held, kernel) if frame is None else 0
-        features, lines = self._advance(still(shown, steps=1, start=number), state, kernel, skipped)
+        film = still(shown, steps=1, start=number)
+        lines = None if state is None else state.lines(len(self.blocks) + 1)
+        if state is not None and lines is not None and frame is None and (k := self._settled(number, held, kernel)):
+            settled = replace(film, frames=[*state.seen, state.features][k])
+            features, lines = self._through(settled, lines, kernel, first=k)
+        else:
+            features, lines = self._advance(film, lines, kernel)
         seen = tuple(line.seen for line in lines if line.seen is not None)
         trail = tuple(line.trail for line in lines if line.trail is not None)
         return self.readout(features)[0], State(*told, features.frames, seen, trail)
 
-    def _advance(self, film: Film, state: State | None, kernel: Kernel, skipped: int = 0) -> tuple[Film, list[Line]]:
-        """Run a film through stem and blocks, from rest or from where an earlier film stopped.
+    def _advance(self, film: Film, lines: list[Line] | None, kernel: Kernel) -> tuple[Film, list[Line]]:
+        """Run a film through stem and blocks, from rest or from where an earlier film stopped."""
+        z = self.stem(film.map(self.arrange))
+        stem, *others = lines or self._rest(z, kernel)
+        # read-out t sees frame t: the stem's lag is what makes the resting step, and only its trail is left
+        z, trail = kernel.spread(z, stem.trail)
+        return self._through(z, [Line(None, trail), *others], kernel)
 
-        The first `skipped` blocks would say the same as at the step before.
-        """
-        if skipped and state is not None:
-            lines = state.lines(len(self.blocks) + 1)
-            z = replace(film, frames=[*state.seen, state.features][skipped])
-        else:
-            z = self.stem(film.map(self._arrange))
-            lines = self._rest(z, kernel) if state is None else state.lines(len(self.blocks) + 1)
-            # read-out t sees frame t: the stem's lag is what makes the resting step, and only its trail is left
-            z, trail = kernel.spread(z, lines[0].trail)
-            lines[0] = Line(None, trail)
-        for i in range(skipped + 1, len(lines)):
-            z, lines[i] = self.chain[i - 1](z, lines[i], kernel)
+    def _through(self, z: Film, lines: list[Line], kernel: Kernel, first: int = 0) -> tuple[Film, list[Line]]:
+        """Run a film through the blocks, all of them or from a later one on."""
+        lines = list(lines)
+        for i, block in enumerate(self.chain[first:], start=first + 1):
+            z, lines[i] = block(z, lines[i], kernel)
         return z, lines
 
     def _settled(self, number: int, held: int, kernel: Kernel) -> int:
@@ -178,41 +194,11 @@ class Cascade(nn.Module):
             rest = block.bypass(rest)
         return lines
 
-    # --- the serial schedule
-
-    def _serial_trace(self, images: Tensor, steps: int | None) -> Tensor:
-        if images.dim() == 5:
-            raise InputError(
-                "the serial schedule computes every block once and cannot follow a film of several frames: give still "
-                "images (batch, channels, height, width), or run net.serial() on each frame"
-            )
-        settled, trace = None, []
-        for number in range(1, (steps or len(self.blocks) + 1) + 1):
-            logits, settled = self._cycle(images, settled, number)
-            trace.append(logits)
-        return torch.stack(trace)
-
-    def _cycle(self, images: Tensor, settled: Tensor | None, number: int) -> tuple[Tensor, Tensor]:
-        """One cycle: the stem or the next block is computed, later blocks let the result through.
-
-        Cycle 1 computes the stem, cycle k block k-1, and later cycles have nothing left to do.
-        """
-        if settled is None:
-            z = self.stem(still(self._arrange(images), steps=1, start=SETTLED))
-            z = replace(z, start=number)
-        else:
-            z = still(settled, steps=1, start=number)
-            if number <= len(self.blocks) + 1:
-                z = self.chain[number - 2].fire(z)
-        features = z
-        if self.heads != "shallow_deep":
-            for block in self.chain[number - 1 :]:
-                features = block.bypass(features)
-        return self.readout(features)[0], z.frames
+    # --- without time
 
     def serial(self) -> nn.Sequential:
         """A plain module without time, a copy: `net.serial()(images)` is what the cascade says once it has settled."""
-        return serial(self)
+        return plain_copy(self)
 
     # --- what it costs
 
@@ -225,7 +211,7 @@ class Cascade(nn.Module):
         """`settle_steps` for another kernel; never fewer than there are blocks and a stem to be heard from."""
         stages = len(self.blocks) + 1
         steps = max(stages, kernel.settles(stages))
-        if steps == float("inf"):
+        if math.isinf(steps):
             raise InputError(f"{kernel} settles only in the limit: say how many steps, e.g. steps=70 for alpha 0.9")
         return int(steps)
 
@@ -269,7 +255,7 @@ class Cascade(nn.Module):
     def _schedule(self, schedule: Schedule | None) -> Schedule:
         return chosen_schedule(schedule, self.heads)
 
-    def _arrange(self, images: Tensor) -> Tensor:
+    def arrange(self, images: Tensor) -> Tensor:
         """Images in the memory format of the weights."""
         return images.contiguous(memory_format=self.memory_format)
 

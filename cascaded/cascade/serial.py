@@ -1,70 +1,50 @@
-"""The plain network: what a cascade computes once it has settled, as a module that knows nothing of time."""
+"""The serial schedule: every block once, from settled input.
+
+Cycle 1 computes the stem, cycle k block k-1, and later cycles have nothing left to do. Blocks that have not been
+computed contribute nothing, and their skip paths are open.
+"""
 
 from __future__ import annotations
 
-import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
 
-from cascaded.cascade.block import Block, DenseBlock, ResidualBlock
-from cascaded.cascade.conv import Conv2d
-from cascaded.cascade.film import SETTLED
-from cascaded.cascade.norm import TimeBatchNorm
+from cascaded.cascade.film import SETTLED, still
+from cascaded.errors import InputError
 
 if TYPE_CHECKING:
     from cascaded.cascade.network import Cascade
 
 
-class PlainResidual(nn.Module):
-    """`relu(skip(z) + branch(z))`."""
-
-    def __init__(self, skip: nn.Module, branch: nn.Module):
-        super().__init__()
-        self.skip, self.branch = skip, branch
-
-    def forward(self, z: Tensor) -> Tensor:
-        return torch.relu(self.skip(z) + self.branch(z))
-
-
-class PlainDense(nn.Module):
-    """`concat(branch(z), z)`."""
-
-    def __init__(self, branch: nn.Module):
-        super().__init__()
-        self.branch = branch
-
-    def forward(self, z: Tensor) -> Tensor:
-        return torch.cat([self.branch(z), z], dim=1)
+def serial_trace(net: Cascade, images: Tensor, steps: int | None) -> Float[Tensor, "time batch classes"]:
+    """Class scores at every cycle."""
+    if images.dim() == 5:
+        raise InputError(
+            "the serial schedule computes every block once and cannot follow a film of several frames: give still "
+            "images (batch, channels, height, width), or run net.serial() on each frame"
+        )
+    settled, trace = None, []
+    for number in range(1, (steps or len(net.blocks) + 1) + 1):
+        logits, settled = cycle(net, images, settled, number)
+        trace.append(logits)
+    return torch.stack(trace)
 
 
-def serial(net: Cascade) -> nn.Sequential:
-    """A copy of a network without time: ordinary layers, the last step's statistics, the last head."""
-    blocks = [_block(block) for block in net.chain]
-    head = copy.deepcopy(net.readout.at(SETTLED))
-    plain = nn.Sequential(_layers(net.stem), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), head)
-    plain = plain.to(memory_format=net.memory_format)  # pyright: ignore[reportCallIssue]
-    return plain.train(net.training)
-
-
-def _block(block: Block) -> nn.Module:
-    if isinstance(block, ResidualBlock):
-        return PlainResidual(_layer(block.skip), _layers(block.branch))
-    assert isinstance(block, DenseBlock)
-    plain = PlainDense(_layers(block.branch))
-    return nn.Sequential(plain, *_layers(block.after)) if len(block.after) else plain
-
-
-def _layers(layers: nn.Sequential) -> nn.Sequential:
-    return nn.Sequential(*map(_layer, layers))
-
-
-def _layer(layer: nn.Module) -> nn.Module:
-    if isinstance(layer, nn.Sequential):
-        return _layers(layer)
-    if isinstance(layer, TimeBatchNorm):
-        return layer.settled()
-    if isinstance(layer, Conv2d):
-        return layer.plain()
-    return copy.deepcopy(layer)
+def cycle(net: Cascade, images: Tensor, settled: Tensor | None, number: int) -> tuple[Tensor, Tensor]:
+    """Class scores at one cycle, and the features that have settled; the former from the latter of the cycle before."""
+    if settled is None:
+        z = net.stem(still(net.arrange(images), steps=1, start=SETTLED))
+        z = replace(z, start=number)
+    else:
+        z = still(settled, steps=1, start=number)
+        if number <= len(net.blocks) + 1:
+            z = net.chain[number - 2].fire(z)
+    features = z
+    if net.heads != "shallow_deep":
+        for block in net.chain[number - 1 :]:
+            features = block.bypass(features)
+    return net.readout(features)[0], z.frames
