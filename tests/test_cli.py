@@ -48,6 +48,8 @@ def test_help_does_not_import_torch(arguments):
         (["bench", "--batch"], "--batch is empty: give numbers of at least 1"),
         (["bench", "--repeats", "0"], "--repeats is 0: give numbers of at least 1"),
         (["bench", "--json", os.curdir], "a folder: give the name of a file in it"),
+        (["bench", "--json", "/proc/nowhere/bench.json"], "which cannot be written"),
+        (["bench", "--size", "1", "--batch", "1", "--no-memory"], "give a batch of at least 2"),
         (["bench", "--widht", "3"], "Perhaps you meant"),
         (["bench", "--width", "wide"], "--width"),
         (["bench", "--model", "alexnet"], "resnet18"),
@@ -62,9 +64,9 @@ def test_wrong_commands_end_in_a_sentence_and_exit_code_two(arguments, message):
 
 def test_bench_writes_what_it_shows(tmp_path):
     small = ["--width", "2", "--batch", "4", "--size", "16", "--repeats", "1", "--threads", "1", "--no-memory"]
-    told = cascaded("bench", *small, "--json", str(tmp_path / "bench.json"))
+    told = cascaded("bench", *small, "--json", str(tmp_path / "new" / "bench.json"))
     assert told.returncode == 0, told.stderr
     assert "faster than loop" in told.stdout
-    assert f"wrote {tmp_path / 'bench.json'}" in told.stdout.replace("\n", "")
-    settings = json.loads((tmp_path / "bench.json").read_text())["settings"]
+    assert f"wrote {tmp_path / 'new' / 'bench.json'}" in told.stdout.replace("\n", "")
+    settings = json.loads((tmp_path / "new" / "bench.json").read_text())["settings"]
     assert [setting["task"] for setting in settings] == ["train", "evaluate"]

@@ -62,7 +62,9 @@ def examples():
 @pytest.mark.parametrize("code", examples())
 def test_the_examples_of_a_page_run_from_top_to_bottom(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "<example>", "exec"), {"__name__": "example"})
+    ran = {"__name__": "example"}
+    exec(compile(code, "<example>", "exec"), ran)
+    assert "cascaded" in ran
 
 
 def test_the_version_is_the_same_everywhere():

@@ -121,6 +121,23 @@ def test_holding_a_frame_costs_the_cycles_that_are_due(schedule):
     assert counted[1:] == net.cycles(schedule, steps=8)[1:]
 
 
+@pytest.mark.parametrize(
+    ("made", "used"),
+    [
+        ({"kernel": cascaded.ExponentialSmoothing(0.9)}, {}),
+        ({}, {"kernel": cascaded.ExponentialSmoothing(0.9)}),
+        ({"kernel": cascaded.TappedDelay([0, 1, 1])}, {"kernel": cascaded.TappedDelay([0, 1, 1, 1])}),
+        ({"schedule": "serial"}, {}),
+        ({}, {"schedule": "serial"}),
+    ],
+)
+def test_a_state_of_another_kernel_or_schedule_is_refused(made, used):
+    net = small()
+    _, state = net.step(images(net), **made)
+    with pytest.raises(ValueError, match="the same kernel and schedule at every step"):
+        net.step(images(net), state, **used)
+
+
 def test_a_stream_cannot_start_by_holding():
     with pytest.raises(ValueError, match="the first step has no frame to hold"):
         small().step(None)

@@ -45,12 +45,24 @@ def bench(
     for name, values in numbers.items():
         if not values or min(values) < 1:
             raise InputError(f"--{name} is {' '.join(map(str, values)) or 'empty'}: give numbers of at least 1")
-    if json is not None and json.is_dir():
-        raise InputError(f"--json is {json}, a folder: give the name of a file in it")
+    if json is not None:
+        _check_writable(json)
     from cascaded.bench.contest import TASKS, Setting
 
     settings = [Setting(task, w, b, model, size, threads) for w, b, task in product(width, batch, TASKS)]
     _show(_measure(settings, repeats, memory, json), json)
+
+
+def _check_writable(file: Path) -> None:
+    """Better now than after a quarter of an hour."""
+    if file.is_dir():
+        raise InputError(f"--json is {file}, a folder: give the name of a file in it")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a"):
+            pass
+    except OSError as error:
+        raise InputError(f"--json is {file}, which cannot be written ({error.strerror}): give another place") from error
 
 
 def _measure(

@@ -81,7 +81,6 @@ def document(results: Results) -> dict[str, Any]:
 
 def save(results: Results, file: Path) -> None:
     """Write the document, whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
     part.write_text(json.dumps(document(results), indent=2) + "\n")
     part.replace(file)

@@ -6,6 +6,7 @@ from typing import Literal, cast
 
 from torch import Tensor
 
+from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.readout import Heads
 from cascaded.cascade.state import State
 from cascaded.errors import InputError
@@ -47,6 +48,16 @@ def chosen_schedule(schedule: str | None, heads: Heads) -> Schedule:
             "the network with heads='per_step'"
         )
     return cast(Schedule, schedule)
+
+
+def check_state(state: State | None, kernel: Kernel | None) -> None:
+    """A state that was made with this kernel, or, with None, under the serial schedule."""
+    if state is None:
+        return
+    lags, kept = (0, 0) if kernel is None else (kernel.lag, kernel.kept)
+    if bool(lags) != bool(state.seen) or kept != (len(state.trail[0]) if state.trail else 0):
+        maker = kernel or "the serial schedule"
+        raise InputError(f"state was not made by {maker}: hand in the same kernel and schedule at every step")
 
 
 def shown_frame(frame: Tensor | None, state: State | None, in_channels: int) -> Tensor:

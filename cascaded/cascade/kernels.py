@@ -43,6 +43,11 @@ class Kernel(ABC):
     def memory(self) -> float:
         """How many steps after its first arrival, lag aside, a held input has arrived in full."""
 
+    @property
+    @abstractmethod
+    def kept(self) -> int:
+        """How many frames its trail keeps."""
+
     @abstractmethod
     def spread(self, film: Film, trail: Tensor | None) -> tuple[Film, Tensor | None]:
         """Filter a film with the kernel less its lag; also returns what the next film needs."""
@@ -94,6 +99,10 @@ class TappedDelay(Kernel):
     @property
     def memory(self) -> int:
         return len(self.taps) - 1
+
+    @property
+    def kept(self) -> int:
+        return self.memory
 
     def spread(self, film: Film, trail: Tensor | None) -> tuple[Film, Tensor | None]:
         if self.taps == (1.0,):
@@ -147,6 +156,10 @@ class ExponentialSmoothing(Kernel):
     @property
     def memory(self) -> float:
         return math.inf if self.alpha else 0
+
+    @property
+    def kept(self) -> int:
+        return 1
 
     def spread(self, film: Film, trail: Tensor | None) -> tuple[Film, Tensor | None]:
         held = film.hold(film.steps).frames.split(film.batch)

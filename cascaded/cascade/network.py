@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from cascaded.cascade import cost
 from cascaded.cascade.block import Block, Layers
 from cascaded.cascade.film import REST, Film, layout, moving, still
-from cascaded.cascade.inputs import Schedule, check_frames, check_steps, chosen_schedule, shown_frame
+from cascaded.cascade.inputs import Schedule, check_frames, check_state, check_steps, chosen_schedule, shown_frame
 from cascaded.cascade.kernels import Kernel, Line
 from cascaded.cascade.norm import steady
 from cascaded.cascade.plain import plain_copy
@@ -135,10 +135,11 @@ class Cascade(nn.Module):
         shown = shown_frame(frame, state, self.in_channels)
         number, held = (1, 0) if state is None else (int(state.step) + 1, int(state.held))
         told = (torch.tensor(number), torch.tensor(held + 1 if frame is None else 1), shown)
-        if self._schedule(schedule) == "serial":
+        serially, kernel = self._schedule(schedule) == "serial", kernel or self.kernel
+        check_state(state, None if serially else kernel)
+        if serially:
             logits, settled = cycle(self, shown, None if state is None else state.features, number)
             return logits, State(*told, settled)
-        kernel = kernel or self.kernel
         film = still(shown, steps=1, start=number)
         lines = None if state is None else state.lines(len(self.blocks) + 1)
         if state is not None and lines is not None and frame is None and (k := self._settled(number, held, kernel)):
