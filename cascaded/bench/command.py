@@ -45,6 +45,11 @@ def bench(
     for name, values in numbers.items():
         if not values or min(values) < 1:
             raise InputError(f"--{name} is {' '.join(map(str, values)) or 'empty'}: give numbers of at least 1")
+    if min(batch) == 1 and size <= 16:
+        raise InputError(
+            f"--batch is 1 and --size {size}: the last map is one pixel, and a single value has no variance to train "
+            "with: give a batch of at least 2, or a size above 16"
+        )
     if json is not None:
         _check_writable(json)
     from cascaded.bench.contest import TASKS, Setting
