@@ -43,7 +43,7 @@ def test_training_contenders_train():
 
 def test_plain_convolutions_are_plain(monkeypatch):
     monkeypatch.setattr(conv, "pixelwise", lambda *_: pytest.fail("small maps were computed pixel by pixel"))
-    setting = dataclasses.replace(TINY, batch=conv.ITEMS, size=32, task="evaluate")
+    setting = dataclasses.replace(TINY, batch=4 * conv.ITEMS, size=32, task="evaluate")
     prepare(setting, "plain convolutions")()
     with pytest.raises(pytest.fail.Exception):
         prepare(setting, "cascade")()

@@ -26,11 +26,22 @@ def test_small_maps_pixel_by_pixel_equal_torchs_convolution(height, width, size,
         torch.testing.assert_close(mine, theirs)
 
 
-@pytest.mark.parametrize(("items", "size", "expected"), [(32, 2, True), (31, 2, False), (32, 3, False), (32, 1, True)])
-def test_only_small_maps_of_many_items_go_pixel_by_pixel(monkeypatch, items, size, expected):
+@pytest.mark.parametrize(
+    ("items", "size", "gradients", "expected"),
+    [
+        (32, 2, True, True),
+        (31, 2, True, False),
+        (32, 3, True, False),
+        (32, 1, True, True),
+        (127, 2, False, False),
+        (128, 2, False, True),
+    ],
+)
+def test_only_small_maps_of_many_items_go_pixel_by_pixel(monkeypatch, items, size, gradients, expected):
     calls = []
     monkeypatch.setattr(conv, "pixelwise", lambda x, *rest: (calls.append(1), x)[1])
-    Conv2d(3, 3, 3)(torch.zeros(items, 3, size, size))
+    with torch.set_grad_enabled(gradients):
+        Conv2d(3, 3, 3)(torch.zeros(items, 3, size, size))
     assert bool(calls) == expected
 
 
