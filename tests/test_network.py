@@ -1,6 +1,7 @@
 """What a cascade promises, over drawn networks and kernels."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import cascaded
+from cascaded.bench.loop import TimeMajorLoop
 from cascaded.cascade.block import ResidualBlock
 from cascaded.cascade.network import PIECE
 from cascaded.errors import InputError
@@ -23,27 +25,26 @@ def trained(net, steps=None, calls=2):
     return net.eval()
 
 
+SETTLED_STEP = 10**6  # past all statistics: the last ones hold
+
+
 def slow_serial_trace(net, x):
     """The serial schedule, every cycle from the beginning: blocks so far in full, later ones as open paths."""
-    plain = net.serial()
-    stem, *blocks = list(plain)[: len(net.blocks) + 1]
+    run = partial(TimeMajorLoop(net)._run, heard=False)  # layer by layer, leaving the statistics alone
     trace = []
-    for computed in range(len(net.blocks) + 1):
-        z = stem(x)
-        for k, block in enumerate(blocks):
-            if k < computed:
-                z = block(z)
-            elif net.heads != "shallow_deep":
-                z = open_path(net.blocks[k], block, z)
-        trace.append(net.readout.at(computed + 1)(z.mean(dim=(2, 3))))
+    for cycle in range(1, len(net.blocks) + 2):
+        z = run(net.stem, x, SETTLED_STEP)
+        for number, block in enumerate(net.blocks, start=2):  # a block is computed at the cycle of its number
+            if number > cycle and net.heads == "shallow_deep":
+                break
+            arrived = run(block.branch, z, SETTLED_STEP) if number <= cycle else 0 * run(block.branch, z, SETTLED_STEP)
+            if isinstance(block, ResidualBlock):
+                z = torch.relu(run(nn.Sequential(block.skip), z, 0) + arrived)
+            else:
+                z = torch.cat([arrived, z], dim=1)
+            z = run(block.after, z, min(number, cycle))
+        trace.append(net.readout.at(cycle)(z.mean(dim=(2, 3))))
     return torch.stack(trace)
-
-
-def open_path(block, plain, z):
-    if isinstance(block, ResidualBlock):
-        return torch.relu(plain.skip(z))
-    z = torch.cat([z.new_zeros(len(z), block.growth, *z.shape[2:]), z], dim=1)
-    return nn.Sequential(*list(plain)[1:])(z) if len(block.after) else z
 
 
 # --- settling
@@ -246,15 +247,21 @@ def test_without_gradients_a_film_needs_the_memory_of_a_piece():
 # --- the serial schedule
 
 
-@settings(max_examples=30)
-@given(networks(ANY_HEADS, affine=("shared",)))
-def test_the_serial_schedule_equals_the_slow_one(net):
-    if any(len(block.after) for block in net.blocks):
-        net.eval()  # open paths through a transition have statistics of their own: as made, all steps share them
-    else:
-        trained(net)
-    x = images(net)
-    torch.testing.assert_close(net(x, schedule="serial"), slow_serial_trace(net, x), rtol=1e-9, atol=1e-10)
+@settings(max_examples=40)
+@given(networks(ANY_HEADS), st.booleans())
+def test_the_serial_schedule_equals_the_slow_one_in_outputs_and_gradients(net, training):
+    trained(net).train(training)
+    x, found = images(net), []
+    for run in (slow_serial_trace, lambda net, x: net(x, schedule="serial")):
+        net.zero_grad()
+        trace = run(net, x)
+        (trace.sin() * torch.linspace(-1, 1, trace.numel(), dtype=trace.dtype).view_as(trace)).sum().backward()
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in net.parameters()]
+        found.append((trace.detach(), gradients))
+    (slow, slow_gradients), (ours, our_gradients) = found
+    torch.testing.assert_close(ours, slow, rtol=1e-9, atol=1e-10)
+    for mine, gradient in zip(our_gradients, slow_gradients, strict=True):
+        torch.testing.assert_close(mine, gradient, rtol=1e-9, atol=1e-10 * max(1, gradient.abs().max().item()))
 
 
 @settings(max_examples=10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -64,8 +65,7 @@ def _check_writable(file: Path) -> None:
         raise InputError(f"--json is {file}, a folder: give the name of a file in it")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a"):
-            pass
+        tempfile.TemporaryFile(dir=file.parent).close()
     except OSError as error:
         raise InputError(f"--json is {file}, which cannot be written ({error.strerror}): give another place") from error
 
