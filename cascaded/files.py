@@ -1,0 +1,99 @@
+"""Files that are whole or not there, whenever the process is killed, and files that are what they were."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cascaded.errors import InputError
+
+
+def write_whole(file: Path, write: Callable[[Path], object]) -> None:
+    """Write a file so that its name only ever stands for all of it: beside it first, to the disk, then renamed.
+
+    Args:
+        file: The file to be. Its folder is made where there is none.
+        write: Writes everything to the path that it is handed.
+    """
+    part = file.with_name(f".{file.name}.{platform.node()}.{os.getpid()}.part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _clear_up(file)
+        write(part)
+        _flush(part)
+        part.replace(file)
+        _flush(file.parent)
+    except Exception as error:
+        _forget(part)
+        # safetensors reports a full disk as an error of its own, not as OSError
+        if isinstance(error, OSError) or type(error).__name__ == "SafetensorError":
+            told = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"{file} cannot be written ({told}): make room, or choose another place") from error
+        raise
+
+
+def write_json(file: Path, content: Any) -> None:
+    """Write JSON as people read it, whole or not at all."""
+    write_whole(file, lambda part: part.write_text(json.dumps(content, indent=2) + "\n"))
+
+
+def read_json(file: Path) -> Any:
+    """What a JSON file says."""
+    try:
+        return json.loads(file.read_text())
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror}): check the path") from error
+    except ValueError as error:
+        raise InputError(f"{file} is not JSON ({error}): it is damaged or something else") from error
+
+
+def sha256(file: Path) -> str:
+    """The digest of a file's content."""
+    with file.open("rb") as opened:
+        digest = hashlib.sha256()
+        while block := opened.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _flush(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk itself before going on."""
+    if path.is_dir() and os.name == "nt":  # Windows opens no folders
+        return
+    opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _clear_up(file: Path) -> None:
+    """Remove what processes of this machine that were killed have left of the same file."""
+    for part in file.parent.glob(f".{file.name}.{platform.node()}.*.part"):
+        number = part.name.split(".")[-2]
+        if number.isdigit() and not _is_alive(int(number)):
+            _forget(part)
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":  # where asking would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _forget(part: Path) -> None:
+    try:
+        part.unlink(missing_ok=True)
+    except OSError:
+        return  # the folder itself is out of reach: nothing was written there

@@ -1,0 +1,71 @@
+"""Files are whole or not there."""
+
+import errno
+import json
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from cascaded.errors import InputError
+from cascaded.files import read_json, sha256, write_json, write_whole
+
+
+def test_a_file_is_written_and_nothing_else_is_left(tmp_path):
+    file = tmp_path / "new" / "told.json"
+    write_json(file, {"a": 1})
+    assert read_json(file) == {"a": 1}
+    assert [each.name for each in file.parent.iterdir()] == ["told.json"]
+
+
+@pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left on device"), RuntimeError("a bug")])
+def test_what_was_there_survives_a_failure(tmp_path, fault):
+    file = tmp_path / "told.json"
+    write_json(file, "old")
+
+    def half(part):
+        part.write_text('"ne')
+        raise fault
+
+    with pytest.raises(InputError if isinstance(fault, OSError) else RuntimeError):
+        write_whole(file, half)
+    assert read_json(file) == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written .*: make room, or choose another place"):
+        write_json(tmp_path / "file" / "below", {})
+
+
+def test_what_a_killed_process_left_is_cleared_up(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = tmp_path / f".told.json.{platform.node()}.{gone.pid}.part"
+    others = [tmp_path / f".told.json.{platform.node()}.{os.getppid()}.part", tmp_path / ".told.json.elsewhere.1.part"]
+    for part in (left, *others):
+        part.write_text("half")
+    write_json(tmp_path / "told.json", {})
+    assert not left.exists()
+    assert all(part.exists() for part in others)
+
+
+def test_reading_says_what_is_wrong(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_json(tmp_path / "missing.json")
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(InputError, match="is not JSON"):
+        read_json(tmp_path / "bad.json")
+
+
+def test_digests_are_sha256(tmp_path):
+    (tmp_path / "abc").write_text("abc")  # the example of FIPS 180-4
+    assert sha256(tmp_path / "abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_json_is_for_people(tmp_path):
+    write_json(tmp_path / "a.json", {"b": [1]})
+    assert (tmp_path / "a.json").read_text() == json.dumps({"b": [1]}, indent=2) + "\n"
