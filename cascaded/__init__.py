@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from cascaded.cascade.network import Cascade
     from cascaded.cascade.norm import TimeBatchNorm
     from cascaded.cascade.state import State
+    from cascaded.learning.eligibility import EligibilityTraces
+    from cascaded.learning.recipe import Recipe
+    from cascaded.learning.spec import Spec
+    from cascaded.learning.td import ce_loss, td_loss, td_targets
     from cascaded.models.build import Norm
     from cascaded.models.densenet import densenet, densenet121
     from cascaded.models.resnet import resnet, resnet18, resnet34, resnet50
@@ -18,22 +22,28 @@ __version__ = "0.1.0"
 __all__ = [
     "Cascade",
     "DenseBlock",
+    "EligibilityTraces",
     "ExponentialSmoothing",
     "Kernel",
     "Layers",
     "NoDelay",
     "Norm",
     "OneStepDelay",
+    "Recipe",
     "ResidualBlock",
+    "Spec",
     "State",
     "TappedDelay",
     "TimeBatchNorm",
+    "ce_loss",
     "densenet",
     "densenet121",
     "resnet",
     "resnet18",
     "resnet34",
     "resnet50",
+    "td_loss",
+    "td_targets",
 ]
 
 _HOMES = {
@@ -42,6 +52,10 @@ _HOMES = {
     "cascaded.cascade.network": ("Cascade",),
     "cascaded.cascade.norm": ("TimeBatchNorm",),
     "cascaded.cascade.state": ("State",),
+    "cascaded.learning.eligibility": ("EligibilityTraces",),
+    "cascaded.learning.recipe": ("Recipe",),
+    "cascaded.learning.spec": ("Spec",),
+    "cascaded.learning.td": ("ce_loss", "td_loss", "td_targets"),
     "cascaded.models.build": ("Norm",),
     "cascaded.models.densenet": ("densenet", "densenet121"),
     "cascaded.models.resnet": ("resnet", "resnet18", "resnet34", "resnet50"),

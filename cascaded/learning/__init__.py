@@ -1,0 +1,1 @@
+"""Learning: the loss, the recipe, the loop, and runs that survive anything."""

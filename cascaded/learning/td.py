@@ -1,0 +1,121 @@
+"""The temporal-difference loss: every step learns from what later steps say.
+
+    G_T = onehot(y)        G_t = (1 - lam) p_{t+1} + lam G_{t+1}        loss = sum_t H(G_t, p_t)
+
+Unrolled, `G_t = (1 - lam) sum_{i=1..T-t} lam^(i-1) p_{t+i} + lam^(T-t) onehot(y)`. With lambda 1 every step learns the
+true label; with lambda 0 it learns to say what the next step will, and only the last one is told the truth.
+
+All of it works on any `(time, batch, classes)` tensor of logits, whatever network it came from.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from cascaded.errors import InputError
+
+Reduction = Literal["mean", "sum", "none"]
+Labels = Int[Tensor, "batch"] | Float[Tensor, "batch classes"]
+
+
+def td_targets(trace: Float[Tensor, "time batch classes"], labels: Labels, lam: float) -> Tensor:
+    """What each step should have said: later answers mixed with the truth, backwards in one pass, without gradient.
+
+    Args:
+        trace: Logits at every step.
+        labels: True classes, or a distribution over the classes for every item.
+        lam: Lambda, from 0 (the next step's answer) to 1 (the truth).
+
+    Returns:
+        A distribution for every step and item, of the trace's shape.
+    """
+    check_lam(lam)
+    trace = precise(trace)
+    truth = distributions(trace, labels)
+    targets = trace.detach().softmax(dim=-1).roll(-1, dims=0)  # step t is to learn from step t+1
+    targets[-1] = truth
+    for t in range(len(trace) - 2, -1, -1):
+        targets[t].lerp_(targets[t + 1], lam)
+    return targets
+
+
+def td_loss(
+    trace: Float[Tensor, "time batch classes"], labels: Labels, lam: float, reduction: Reduction = "mean"
+) -> Tensor:
+    """Cross-entropy between what each step said and what it should have said, summed over steps.
+
+    A sum over steps and not a mean: under lambda 0 a single step is told the truth, and would be told it T times softer.
+
+    Args:
+        trace: Logits at every step.
+        labels: True classes, or a distribution over the classes for every item.
+        lam: Lambda, from 0 to 1.
+        reduction: `mean` or `sum` over the batch, or `none` for a loss a step and item, `(time, batch)`.
+    """
+    trace = precise(trace)
+    losses = -(td_targets(trace, labels, lam) * trace.log_softmax(dim=-1)).sum(dim=-1)
+    return _reduce(losses, reduction)
+
+
+def ce_loss(trace: Float[Tensor, "time batch classes"], labels: Labels, reduction: Reduction = "mean") -> Tensor:
+    """Cross-entropy of the last step alone; earlier ones say what they like. Options as for `td_loss`."""
+    trace = precise(trace)
+    last = F.cross_entropy(trace[-1], distributions(trace, labels), reduction="none")
+    return _reduce(last.unsqueeze(0), reduction)
+
+
+def _reduce(losses: Float[Tensor, "time batch"], reduction: Reduction) -> Tensor:
+    if reduction == "none":
+        return losses
+    if reduction not in ("mean", "sum"):
+        raise InputError(f"reduction is {reduction!r}: say 'mean', 'sum' or 'none'")
+    return losses.sum() / losses.shape[1] if reduction == "mean" else losses.sum()
+
+
+def distributions(trace: Float[Tensor, "time batch classes"], labels: Labels) -> Float[Tensor, "batch classes"]:
+    """The truth as a distribution over the classes for every item, checked against the trace it belongs to."""
+    if trace.dim() != 3 or not trace.is_floating_point():
+        raise InputError(
+            f"trace has shape {tuple(trace.shape)} and type {trace.dtype}, a loss takes logits (time, batch, classes): "
+            "stack the steps along a first axis"
+        )
+    _, batch, classes = trace.shape
+    if labels.dim() == 0 or len(labels) != batch:
+        raise InputError(f"labels have shape {tuple(labels.shape)}, the trace has {batch} items: give one label an item")
+    if labels.is_floating_point():
+        return _soft(labels, classes).to(trace)
+    if labels.dim() != 1:
+        raise InputError(f"labels have shape {tuple(labels.shape)}: give whole numbers (batch,), or probabilities")
+    if batch and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        raise InputError(
+            f"labels go from {int(labels.min())} to {int(labels.max())}, the trace has {classes} classes: labels must "
+            f"lie in 0..{classes - 1}"
+        )
+    return F.one_hot(labels.long(), classes).to(trace)
+
+
+def _soft(labels: Tensor, classes: int) -> Tensor:
+    if labels.dim() != 2 or labels.shape[1] != classes:
+        raise InputError(
+            f"soft labels have shape {tuple(labels.shape)}, the trace has {classes} classes: give a probability a class"
+        )
+    sums = labels.detach().sum(dim=1)
+    if not (labels.detach() >= 0).all() or not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
+        raise InputError("soft labels are not distributions: give probabilities that are not negative and sum to 1")
+    return labels
+
+
+def precise(trace: Tensor) -> Tensor:
+    """Logits in at least single precision: half of it is not enough to sum probabilities in."""
+    return trace.float() if trace.dtype in (torch.float16, torch.bfloat16) else trace
+
+
+def check_lam(lam: float) -> None:
+    """Lambda is a weight: from 0 to 1."""
+    if not 0 <= lam <= 1:
+        raise InputError(f"lam is {lam}: give a number from 0 (the next step's answer) to 1 (the true label)")

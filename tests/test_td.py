@@ -1,0 +1,188 @@
+"""The TD loss against the paper's double sum, hand-worked numbers, and its two extremes."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+import cascaded
+from cascaded.errors import InputError
+from cascaded.learning.td import td_targets
+
+lambdas = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1))
+
+
+@st.composite
+def traces(draw, dtype=torch.float64):
+    """Logits over time, confident ones among them, with labels."""
+    time, batch, classes = draw(st.integers(1, 6)), draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**16)))
+    scale = draw(st.sampled_from([1.0, 30.0]))
+    trace = torch.randn(time, batch, classes, generator=generator, dtype=dtype) * scale
+    return trace, torch.randint(classes, (batch,), generator=generator)
+
+
+def literal_targets(trace, labels, lam):
+    """`(1-l) sum_{i=1..T-t} l^(i-1) y[t+i] + l^(T-t) y_true`, term by term."""
+    T, batch, classes = trace.shape
+    y = [None, *trace.softmax(dim=-1)]  # counted from 1, as the paper does
+    truth = torch.zeros(batch, classes, dtype=trace.dtype)
+    truth[torch.arange(batch), labels] = 1
+    targets = []
+    for t in range(1, T + 1):
+        target = lam ** (T - t) * truth
+        for i in range(1, T - t + 1):
+            target = target + (1 - lam) * lam ** (i - 1) * y[t + i]
+        targets.append(target)
+    return torch.stack(targets)
+
+
+@given(traces(), lambdas)
+def test_targets_are_the_papers_sum_term_by_term(drawn, lam):
+    trace, labels = drawn
+    torch.testing.assert_close(td_targets(trace, labels, lam), literal_targets(trace, labels, lam), rtol=0, atol=1e-12)
+
+
+@given(traces(), lambdas)
+def test_loss_is_cross_entropy_with_the_targets_summed_over_steps_averaged_over_items(drawn, lam):
+    trace, labels = drawn
+    targets = literal_targets(trace, labels, lam)
+    steps = [F.cross_entropy(said, told) for said, told in zip(trace, targets, strict=True)]
+    torch.testing.assert_close(cascaded.td_loss(trace, labels, lam), sum(steps), rtol=1e-9, atol=1e-9)
+
+
+@given(traces())
+def test_lambda_one_is_cross_entropy_at_every_step(drawn):
+    trace, labels = drawn
+    steps = sum(F.cross_entropy(said, labels) for said in trace)
+    torch.testing.assert_close(cascaded.td_loss(trace, labels, 1.0), steps)
+
+
+@given(traces())
+def test_lambda_zero_is_the_next_steps_answer_and_the_label_at_the_last(drawn):
+    trace, labels = drawn
+    targets = td_targets(trace, labels, 0.0)
+    assert torch.equal(targets[:-1], trace[1:].softmax(dim=-1))
+    assert torch.equal(targets[-1], F.one_hot(labels, trace.shape[-1]).double())
+
+
+def test_a_case_worked_by_hand():
+    # two steps, one item, two classes: p_1 = (1/2, 1/2), p_2 = (3/4, 1/4), the label is the first class, lambda 1/2
+    trace = torch.tensor([[[0.0, 0.0]], [[math.log(3), 0.0]]], dtype=torch.float64)
+    targets = td_targets(trace, torch.tensor([0]), 0.5)
+    # G_2 = (1, 0); G_1 = 1/2 (3/4, 1/4) + 1/2 (1, 0) = (7/8, 1/8)
+    expected = torch.tensor([[[7 / 8, 1 / 8]], [[1.0, 0.0]]], dtype=torch.float64)
+    torch.testing.assert_close(targets, expected)
+    # step 1: -(7/8 + 1/8) ln 1/2 = ln 2; step 2: -ln 3/4
+    loss = cascaded.td_loss(trace, torch.tensor([0]), 0.5)
+    assert loss.item() == pytest.approx(math.log(2) - math.log(3 / 4))
+
+
+@given(traces(), st.floats(0, 1))
+def test_the_gradient_is_that_of_a_loss_whose_targets_are_held_constant(drawn, lam):
+    trace, labels = drawn
+    trace = (trace / trace.abs().max()).requires_grad_()
+    targets = literal_targets(trace.detach(), labels, lam)
+
+    def held(z):
+        return -(targets * z.log_softmax(dim=-1)).sum() / z.shape[1]
+
+    (gradient,) = torch.autograd.grad(cascaded.td_loss(trace, labels, lam), trace)
+    numeric = torch.zeros_like(trace)
+    for k in range(trace.numel()):
+        small = torch.zeros(trace.numel(), dtype=trace.dtype)
+        small[k] = 1e-6
+        small = small.view_as(trace)
+        numeric.view(-1)[k] = (held(trace.detach() + small) - held(trace.detach() - small)) / 2e-6
+    torch.testing.assert_close(gradient, numeric, rtol=1e-6, atol=1e-8)
+    # the paper's form: dL/dz = -(y^lambda - y), a batch's mean
+    torch.testing.assert_close(gradient, (trace.softmax(dim=-1) - targets) / trace.shape[1])
+
+
+@given(traces(), lambdas)
+def test_reductions_agree(drawn, lam):
+    trace, labels = drawn
+    each = cascaded.td_loss(trace, labels, lam, reduction="none")
+    assert each.shape == trace.shape[:2]
+    torch.testing.assert_close(cascaded.td_loss(trace, labels, lam, reduction="sum"), each.sum())
+    torch.testing.assert_close(cascaded.td_loss(trace, labels, lam), each.sum(dim=0).mean())
+
+
+@given(traces(), lambdas)
+def test_soft_labels_that_are_certain_are_labels(drawn, lam):
+    trace, labels = drawn
+    soft = F.one_hot(labels, trace.shape[-1]).double()
+    torch.testing.assert_close(cascaded.td_loss(trace, soft, lam), cascaded.td_loss(trace, labels, lam))
+    torch.testing.assert_close(cascaded.ce_loss(trace, soft), cascaded.ce_loss(trace, labels))
+
+
+def test_soft_labels_mix():
+    trace, labels = torch.randn(3, 2, 4), torch.tensor([[0.25, 0.75, 0, 0], [0, 0, 1, 0]])
+    parts = [cascaded.td_loss(trace[:, :1], torch.tensor([k]), 1.0) for k in (0, 1)]
+    last = cascaded.td_loss(trace[:, 1:], torch.tensor([2]), 1.0)
+    expected = (0.25 * parts[0] + 0.75 * parts[1] + last) / 2
+    torch.testing.assert_close(cascaded.td_loss(trace, labels, 1.0), expected)
+
+
+@given(traces())
+def test_cross_entropy_hears_the_last_step_alone(drawn):
+    trace, labels = drawn
+    trace.requires_grad_()
+    loss = cascaded.ce_loss(trace, labels)
+    torch.testing.assert_close(loss, F.cross_entropy(trace[-1], labels))
+    loss.backward()
+    assert not trace.grad[:-1].any()
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e30])
+@pytest.mark.parametrize("lam", [0.0, 0.5, 1.0])
+def test_confident_logits_give_finite_losses_and_gradients(size, lam):
+    trace = (torch.eye(4).expand(3, 4, 4) * size).clone().requires_grad_()
+    loss = cascaded.td_loss(trace, torch.tensor([0, 1, 2, 0]), lam)
+    loss.backward()
+    assert loss.isfinite()
+    assert trace.grad.isfinite().all()
+
+
+def test_half_precision_is_computed_in_single():
+    trace, labels = torch.randn(3, 5, 7).bfloat16(), torch.arange(5)
+    assert cascaded.td_loss(trace, labels, 0.5).dtype == torch.float32
+    torch.testing.assert_close(cascaded.td_loss(trace, labels, 0.5), cascaded.td_loss(trace.float(), labels, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("trace", "labels", "lam", "message"),
+    [
+        (torch.zeros(2, 3), torch.zeros(3).long(), 0.0, r"shape \(2, 3\).*\(time, batch, classes\)"),
+        (torch.zeros(2, 3, 4).long(), torch.zeros(3).long(), 0.0, "type torch.int64"),
+        (torch.zeros(2, 3, 4), torch.zeros(5).long(), 0.0, r"labels have shape \(5,\), the trace has 3 items"),
+        (torch.zeros(2, 3, 4), torch.tensor([0, 1, 4]), 0.0, r"labels go from 0 to 4, the trace has 4 classes.*0\.\.3"),
+        (torch.zeros(2, 3, 4), torch.tensor([0, -1, 3]), 0.0, "labels go from -1 to 3"),
+        (torch.zeros(2, 3, 4), torch.full((3, 5), 0.2), 0.0, r"soft labels have shape \(3, 5\), the trace has 4 classes"),
+        (torch.zeros(2, 3, 4), torch.full((3, 4), 0.5), 0.0, "sum to 1"),
+        (torch.zeros(2, 3, 4), torch.zeros(3, 4).long(), 0.0, "whole numbers"),
+        (torch.zeros(2, 3, 4), torch.zeros(3).long(), 1.5, "lam is 1.5: give a number from 0"),
+        (torch.zeros(2, 3, 4), torch.zeros(3).long(), math.nan, "lam is nan"),
+    ],
+)
+def test_wrong_input_is_refused_with_both_sides(trace, labels, lam, message):
+    with pytest.raises(InputError, match=message):
+        cascaded.td_loss(trace, labels, lam)
+
+
+def test_an_unknown_reduction_is_refused():
+    with pytest.raises(InputError, match="reduction is 'max': say 'mean', 'sum' or 'none'"):
+        cascaded.td_loss(torch.zeros(1, 1, 2), torch.tensor([0]), 0.0, reduction="max")
+
+
+def test_the_loss_works_on_any_network_with_several_exits():
+    stages = torch.nn.ModuleList(torch.nn.Linear(6, 6) for _ in range(3))
+    head, z, exits = torch.nn.Linear(6, 2), torch.randn(8, 6), []
+    for stage in stages:
+        z = stage(z).relu()
+        exits.append(head(z))
+    cascaded.td_loss(torch.stack(exits), torch.randint(2, (8,)), 0.5).backward()
+    assert all(p.grad is not None and p.grad.any() for p in stages.parameters())
