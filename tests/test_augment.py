@@ -1,0 +1,167 @@
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cascaded.data.augment import Augment, cut_out, flip, normalise, reflect_crop
+from cascaded.data.noise import Occlusion
+from cascaded.data.optics import reflected
+from cascaded.errors import InputError
+
+MEAN, STD = torch.tensor([0.5, 0.4, 0.3]), torch.tensor([0.2, 0.25, 0.3])
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def some_bytes(batch=4, channels=3, height=32, width=32, seed=1):
+    return torch.randint(0, 256, (batch, channels, height, width), dtype=torch.uint8, generator=seeded(seed))
+
+
+def all_crops(image, pad):
+    """Every crop there is, from a padded copy: the slow obvious way."""
+    height, width = image.shape[-2:]
+    padded = F.pad(image[None].double(), (pad,) * 4, mode="reflect")[0].to(image.dtype)
+    places = [(y, x) for y in range(2 * pad + 1) for x in range(2 * pad + 1)]
+    return {place: padded[:, place[0] :, place[1] :][:, :height, :width] for place in places}
+
+
+def test_a_mirror_at_the_first_and_last_pixel():
+    assert reflected(torch.arange(-3, 7), 4).tolist() == [3, 2, 1, 0, 1, 2, 3, 2, 1, 0]
+    assert reflected(torch.arange(-2, 3), 1).tolist() == [0, 0, 0, 0, 0]
+
+
+@given(
+    size=st.tuples(st.integers(2, 9), st.integers(2, 9)),
+    channels=st.integers(1, 4),
+    dtype=st.sampled_from([torch.uint8, torch.float32, torch.float64, torch.int64]),
+    layout=st.sampled_from([torch.contiguous_format, torch.channels_last]),
+    seed=st.integers(0, 2**16),
+    data=st.data(),
+)
+def test_a_crop_is_a_slice_of_the_padded_image(size, channels, dtype, layout, seed, data):
+    pad = data.draw(st.integers(0, min(size) - 1))
+    images = some_bytes(3, channels, *size, seed=seed).to(dtype).contiguous(memory_format=layout)
+    crops = reflect_crop(images, pad, seeded(seed))
+    assert crops.dtype == dtype
+    for image, crop in zip(images, crops, strict=True):
+        assert any(torch.equal(crop, reference) for reference in all_crops(image, pad).values())
+
+
+def test_every_place_is_cropped_equally_often():
+    pad, each = 2, 400
+    image = torch.arange(64).view(1, 8, 8)
+    crops = reflect_crop(image.expand(25 * each, 1, 8, 8), pad, seeded())
+    counts = [(crops == reference).all(-1).all(-1).sum().item() for reference in all_crops(image, pad).values()]
+    assert len(counts) == (2 * pad + 1) ** 2
+    assert sum(counts) == 25 * each
+    assert all(abs(count - each) < 5 * each**0.5 for count in counts)
+
+
+def test_half_of_the_images_are_mirrored():
+    images = some_bytes(4000, 1, 3, 4)
+    flipped = flip(images, seeded())
+    mirrored = (flipped == images.flip(-1)).flatten(1).all(1)
+    untouched = (flipped == images).flatten(1).all(1)
+    assert (mirrored | untouched).all()
+    assert abs(mirrored.sum() - 2000) < 200
+
+
+def test_normalised_channels_have_mean_zero_and_deviation_one():
+    images = some_bytes(64)
+    x = images.double() / 255
+    normal = normalise(images, x.mean(dim=(0, 2, 3)), x.std(dim=(0, 2, 3)))
+    assert normal.dtype == torch.float32
+    torch.testing.assert_close(normal.mean(dim=(0, 2, 3)), torch.zeros(3), atol=1e-4, rtol=0)
+    torch.testing.assert_close(normal.std(dim=(0, 2, 3)), torch.ones(3), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_bytes_and_floats_are_normalised_alike(dtype):
+    images = some_bytes()
+    normal = normalise(images, MEAN, STD)
+    torch.testing.assert_close(normal, (images / 255 - MEAN.view(3, 1, 1)) / STD.view(3, 1, 1), atol=1e-5, rtol=1e-5)
+    again = normalise((images / 255).to(dtype), MEAN.tolist(), STD.tolist())
+    assert again.dtype == torch.float32
+    torch.testing.assert_close(again, normal, atol=5e-3 if dtype == torch.float16 else 1e-5, rtol=1e-5)
+
+
+@given(size=st.tuples(st.integers(1, 9), st.integers(1, 9)), seed=st.integers(0, 2**16), data=st.data())
+def test_a_cut_is_one_square_inside_the_image(size, seed, data):
+    side = data.draw(st.integers(0, min(size)))
+    images = torch.rand(3, 2, *size, generator=seeded(seed)) + 1
+    cut = cut_out(images, side, seeded(seed))
+    missing = cut == 0
+    assert torch.equal(cut[~missing], images[~missing])
+    for image in missing:
+        assert torch.equal(image[0], image[1])
+        assert image[0].sum() == side**2
+        assert image[0].any(0).sum() == image[0].any(1).sum() == side
+
+
+def test_cuts_reach_every_corner():
+    gone = (cut_out(torch.ones(500, 1, 4, 5), 2, seeded()) == 0).any(0)
+    assert gone.all()
+
+
+def test_all_together_is_one_after_the_other():
+    images = some_bytes()
+    generator = seeded(5)
+    slow = flip(reflect_crop(images, 4, generator), generator)
+    slow = cut_out(normalise(slow, MEAN, STD), 8, generator)
+    assert torch.equal(Augment()(images, MEAN, STD, seeded(5)), slow)
+
+
+def test_nothing_asked_for_is_only_normalised():
+    images = some_bytes()
+    plain = Augment(pad=0, flip=False, cutout=0)
+    assert torch.equal(plain(images, MEAN, STD, seeded()), normalise(images, MEAN, STD))
+
+
+def test_what_is_cut_has_the_mean_colour_and_what_is_occluded_is_black():
+    images = torch.full((2, 3, 8, 8), 255, dtype=torch.uint8)
+    cut = Augment(pad=0, cutout=4)(images, MEAN, STD, seeded())
+    occluded = Augment(pad=0, cutout=0, noise=Occlusion())(images, MEAN, STD, seeded())
+    black = normalise(torch.zeros(1, 3, 1, 1), MEAN, STD)
+    assert ((cut == 0).sum(dim=(-2, -1)) == 16).all()
+    assert (torch.isclose(occluded, black).sum(dim=(-2, -1)) == 16).all()
+
+
+def test_every_image_has_its_own_draw():
+    same = some_bytes(1).expand(8, 3, 32, 32)
+    seen = Augment()(same, MEAN, STD, seeded())
+    assert len(seen.flatten(1).unique(dim=0)) == 8
+
+
+def test_the_generator_is_the_only_source_of_randomness():
+    images, before, state = some_bytes(), some_bytes(), torch.get_rng_state()
+    first = Augment()(images, MEAN, STD, seeded(7))
+    torch.rand(3, generator=seeded(8))
+    assert torch.equal(Augment()(images, MEAN, STD, seeded(7)), first)
+    assert not torch.equal(Augment()(images, MEAN, STD, seeded(8)), first)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(images, before)
+
+
+def test_an_empty_batch_stays_empty():
+    assert Augment()(some_bytes(0), MEAN, STD, seeded()).shape == (0, 3, 32, 32)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda x: reflect_crop(x, 32, seeded()), "pad is 32, images are 32 x 32"),
+        (lambda x: reflect_crop(x, -1, seeded()), "pad is -1"),
+        (lambda x: cut_out(x / 255, 33, seeded()), "cutout is 33, images are 32 x 32"),
+        (lambda x: cut_out(x / 255, -1, seeded()), "cutout is -1"),
+        (lambda x: normalise(x, MEAN[:1], STD[:1]), "images have 3 channels"),
+        (lambda x: normalise(x, MEAN, STD * 0), "deviations are"),
+        (lambda x: normalise(x.long(), MEAN, STD), "images are torch.int64"),
+        (lambda x: Augment(noise=Occlusion())(x.long(), MEAN, STD, seeded()), "images are torch.int64"),
+    ],
+)
+def test_bad_input_is_named_in_a_sentence(call, sentence):
+    with pytest.raises(InputError, match=sentence):
+        call(some_bytes())
