@@ -19,9 +19,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from cascaded.bench.loop import TimeMajorLoop
 from cascaded.cascade import conv
 from cascaded.cascade.network import Cascade
-from cascaded.models.resnet import resnet18, resnet34, resnet50
+from cascaded.models.networks import make_network
 
-MODELS = {"resnet18": resnet18, "resnet34": resnet34, "resnet50": resnet50}
 CONTENDERS = ("loop", "serial", "plain convolutions", "cascade")
 TASKS = ("train", "evaluate")
 
@@ -75,7 +74,7 @@ def contest(setting: Setting, repeats: int, memory: bool, told: Callable[[], Non
 def prepare(setting: Setting, contender: str, device: str = "cpu") -> Callable[[], None]:
     """A function that does the contender's work once."""
     generator = torch.Generator().manual_seed(0)
-    net = MODELS[setting.model](width=setting.width, generator=generator).to(device)
+    net = make_network(setting.model, width=setting.width, generator=generator).to(device)
     images = torch.randn(setting.batch, 3, setting.size, setting.size, generator=generator).to(device)
     labels = torch.randint(10, (setting.batch,), generator=generator).to(device)
     # where there are no values, there is nothing to look up in running statistics

@@ -19,7 +19,7 @@ from cascaded.cascade.kernels import Kernel, Line
 from cascaded.cascade.norm import steady
 from cascaded.cascade.plain import plain_copy
 from cascaded.cascade.readout import Heads, make_readout
-from cascaded.cascade.serial import cycle, serial_trace
+from cascaded.cascade.serial import answer, cycle, serial_trace
 from cascaded.cascade.state import State
 from cascaded.errors import InputError
 
@@ -196,6 +196,11 @@ class Cascade(nn.Module):
         return lines
 
     # --- without time
+
+    def answer(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
+        """Class scores once everything has settled, at the cost of one serial pass; `net.serial()` with these weights."""
+        check_frames(images, self.in_channels, dims=(4,))
+        return answer(self, images)
 
     def serial(self) -> nn.Sequential:
         """A plain module without time, a copy: `net.serial()(images)` is what the cascade says once it has settled."""

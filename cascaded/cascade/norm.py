@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from cascaded.cascade.across import Group, batch_norm_across, processes
 from cascaded.cascade.film import REST, SETTLED, Film
 from cascaded.errors import InputError
 
@@ -32,6 +33,7 @@ class TimeBatchNorm(nn.Module):
     running_mean: Tensor
     running_var: Tensor
     batches: Tensor  # seen in training, a step
+    group: Group | None = None  # processes whose batches are one batch: statistics are taken over all of them
 
     def __init__(
         self,
@@ -83,9 +85,14 @@ class TimeBatchNorm(nn.Module):
             frames = [torch.cat([x, x]) for x in frames]  # even where a map is one pixel there are now two values
         means, variances = self.running_mean.new_zeros(2, film.shown, self.channels)
         rows = range(film.start, film.start + film.shown)
-        # torch leaves the batch's own statistics behind in the buffers it is handed: momentum is 1 there
-        normed = [self._norm(*each) for each in zip(frames, means, variances, rows, strict=True)]
-        self._track(film, means, variances, frames[0][:, 0].numel())
+        counted = frames[0][:, 0].numel()
+        if self.group is not None and film.copies == 1:  # copies are the same in every process
+            normed, means, variances = batch_norm_across(self.group, frames, *self._affine(rows), self.eps)
+            counted *= processes(self.group)
+        else:
+            # torch leaves the batch's own statistics behind in the buffers it is handed: momentum is 1 there
+            normed = [self._norm(*each) for each in zip(frames, means, variances, rows, strict=True)]
+        self._track(film, means, variances, counted)
         return [x[: film.batch] for x in normed] if film.copies > 1 else normed
 
     def settled(self) -> nn.BatchNorm2d:
@@ -95,6 +102,11 @@ class TimeBatchNorm(nn.Module):
         rows |= {"running_var": self.running_var, "num_batches_tracked": self.batches}
         plain.load_state_dict({name: row[SETTLED] for name, row in rows.items()})
         return plain
+
+    def _affine(self, rows: range) -> tuple[Tensor, Tensor]:
+        """Weight and bias of each of these steps."""
+        known = [min(row, len(self.weight) - 1) for row in rows]
+        return self.weight[known], self.bias[known]
 
     def _norm(self, x: Tensor, mean: Tensor, var: Tensor, row: int) -> Tensor:
         row = min(row, len(self.weight) - 1)
@@ -119,7 +131,7 @@ class TimeBatchNorm(nn.Module):
     @torch.no_grad()
     def _track(self, film: Film, means: Tensor, variances: Tensor, counted: int) -> None:
         """Move every row that the film runs through towards its batch statistics; held frames count at every step."""
-        stood_for = film.frames[0, 0].numel() * film.batch * film.copies
+        stood_for = film.frames[0, 0].numel() * film.batch * film.copies * processes(self.group)
         if counted != stood_for:  # torch's variances are unbiased, for the number of values it has seen
             variances = variances * ((counted - 1) / counted * stood_for / (stood_for - 1))
         rows = self._rows(film)
@@ -145,7 +157,7 @@ class TimeBatchNorm(nn.Module):
         return slice(film.start, film.start + film.steps)
 
     def _check_countable(self, film: Film) -> None:
-        values = film.frames[0, 0].numel() * film.batch * film.copies
+        values = film.frames[0, 0].numel() * film.batch * film.copies * processes(self.group)
         if values == 1:
             raise InputError(
                 "training on a batch of 1 whose map has shrunk to 1x1 pixel leaves one value a channel, which has no "

@@ -34,6 +34,14 @@ def serial_trace(net: Cascade, images: Tensor, steps: int | None) -> Float[Tenso
     return torch.stack(trace)
 
 
+def answer(net: Cascade, images: Tensor) -> Float[Tensor, "batch classes"]:
+    """Class scores at the last cycle alone: every block once, and no read-out on the way."""
+    z = net.stem(still(net.arrange(images), steps=1, start=SETTLED))
+    for block in net.chain:
+        z = block.fire(z)
+    return net.readout(z)[0]
+
+
 def cycle(net: Cascade, images: Tensor, settled: Tensor | None, number: int) -> tuple[Tensor, Tensor]:
     """Class scores at one cycle, and the features that have settled; the former from the latter of the cycle before."""
     if settled is None:
