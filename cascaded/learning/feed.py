@@ -1,0 +1,105 @@
+"""From data to batches: which images a step sees, and what is done to them, known from the step alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import torch
+from torch import Tensor
+
+from cascaded.data.augment import Augment, normalise
+from cascaded.data.images import Images
+from cascaded.data.noise import make_noise
+from cascaded.data.sources import augmentation, load
+from cascaded.data.split import hold_out, limit
+from cascaded.errors import InputError
+from cascaded.learning.processes import Team
+from cascaded.learning.recipe import Recipe
+from cascaded.learning.seeds import generator_at
+from cascaded.learning.spec import Spec
+
+EVALUATED = 500
+"""Images in a batch where nothing is learned."""
+
+
+@dataclass(frozen=True)
+class Feed:
+    """The images of a run, on their way to the network.
+
+    Every process of a team prepares the whole batch and takes its share: what is drawn for an image does not depend on
+    how many processes there are.
+    """
+
+    train: Images
+    validation: Images | None
+    augment: Augment
+    seed: int
+    batch: int
+    team: Team
+    device: torch.device
+
+    def __post_init__(self):
+        if self.batch > len(self.train):
+            raise InputError(f"batch is {self.batch}, there are {len(self.train)} training images: give a smaller --batch")
+        if self.batch % self.team.size:
+            raise InputError(f"batch is {self.batch}, there are {self.team.size} processes: give a --batch they can share")
+
+    @property
+    def steps_an_epoch(self) -> int:
+        """Full batches in the training images; the rest waits for the next epoch's order."""
+        return len(self.train) // self.batch
+
+    @cached_property
+    def statistics(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Mean and deviation of the training images, a channel."""
+        return self.train.statistics()
+
+    def at(self, step: int) -> tuple[Tensor, Tensor]:
+        """This process's share of the images and labels of a step."""
+        epoch, place = divmod(step, self.steps_an_epoch)
+        items = _order(self.seed, epoch, len(self.train))[place * self.batch : (place + 1) * self.batch]
+        images = self.train.images[items].to(self.device)
+        images = self.augment(images, *self.statistics, generator_at(self.seed, "augment", step))
+        return self.team.share(images), self.team.share(self.train.labels[items]).to(self.device)
+
+    def to_fill(self, epoch: int, batches: int) -> Iterator[Tensor]:
+        """Images as in training, for statistics that training did not gather."""
+        for place in range(min(batches, self.steps_an_epoch)):
+            yield self.at(epoch * self.steps_an_epoch + place)[0]
+
+    def plain(self, images: Images) -> Iterator[tuple[Tensor, Tensor]]:
+        """Images as they are, in order, with their labels."""
+        for part, labels in zip(images.images.split(EVALUATED), images.labels.split(EVALUATED), strict=True):
+            yield normalise(part.to(self.device), *self.statistics), labels.to(self.device)
+
+
+@lru_cache(maxsize=2)
+def _order(seed: int, epoch: int, items: int) -> Tensor:
+    return torch.randperm(items, generator=generator_at(seed, "order", epoch))
+
+
+def make_feed(spec: Spec, team: Team, device: torch.device) -> Feed:
+    """Load a run's images and hold some out. The split is the same for every seed."""
+    recipe, (image, label) = spec.recipe, spec.columns
+    images = load(spec.data, "train", size=spec.size, image=image, label=label, classes=spec.classes or None)
+    if not images.classes:
+        raise InputError(f"{spec.data} has no labels to learn from: name the column with --label, or use other data")
+    train, validation = hold_out(images, recipe.held_out) if recipe.held_out else (images, None)
+    if spec.limit is not None:
+        train = limit(train, spec.limit)
+    augment = _augment(augmentation(spec.data, train.images.shape[-1]), recipe)
+    return Feed(train, validation, augment, spec.seed, recipe.batch, team, device)
+
+
+def _augment(own: Augment, recipe: Recipe) -> Augment:
+    """The data set's own augmentation with the recipe's changes; noise takes the place of cut-out."""
+    cutout = own.cutout if recipe.noise is None else 0
+    return replace(
+        own,
+        pad=own.pad if recipe.pad is None else recipe.pad,
+        flip=own.flip if recipe.flip is None else recipe.flip,
+        cutout=cutout if recipe.cutout is None else recipe.cutout,
+        noise=None if recipe.noise is None else make_noise(recipe.noise),
+    )

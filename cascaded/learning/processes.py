@@ -1,0 +1,92 @@
+"""Several processes that train one network: `torchrun --nproc-per-node N -m cascaded train ...`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, distributed
+
+from cascaded.cascade.network import Cascade
+from cascaded.cascade.norm import TimeBatchNorm
+from cascaded.errors import InputError
+
+
+@dataclass(frozen=True)
+class Team:
+    """This process among those that train one network; alone it is the first of one."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process speaks, validates and writes."""
+        return self.rank == 0
+
+    def share(self, items: Tensor) -> Tensor:
+        """This process's part of a batch."""
+        return items.chunk(self.size)[self.rank] if self.size > 1 else items
+
+    def mean(self, value: Tensor) -> float:
+        """The mean of a number over all processes."""
+        value = value.detach()
+        if self.size > 1:
+            value = value.clone()
+            distributed.all_reduce(value)
+        return value.item() / self.size
+
+    def hand_out(self, content: bytes | None) -> bytes:
+        """What the leader has read, in every process: folders need not be shared between machines."""
+        if self.size == 1:
+            return content or b""
+        device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
+        length = torch.tensor([len(content or b"")], device=device)
+        distributed.broadcast(length, src=0)
+        told = torch.zeros(int(length), dtype=torch.uint8, device=device)
+        if content:
+            told.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
+        distributed.broadcast(told, src=0)
+        return told.cpu().numpy().tobytes()
+
+
+@contextmanager
+def team(device: torch.device) -> Iterator[Team]:
+    """Join the processes that `torchrun` started, or be alone."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
+        yield Team()
+        return
+    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield Team(distributed.get_rank(), size)
+    finally:
+        distributed.destroy_process_group()
+
+
+def share_statistics(net: Cascade) -> None:
+    """Have the batch norms of all processes see one batch."""
+    for module in net.modules():
+        if isinstance(module, TimeBatchNorm):
+            module.group = distributed.group.WORLD
+
+
+def choose_device(name: str) -> torch.device:
+    """`auto`, `cpu`, `cuda`, `cuda:1`, `mps`: one that is there."""
+    local = int(os.environ.get("LOCAL_RANK", "0"))
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        if device.type == "cuda" and device.index is None:
+            device = torch.device("cuda", local)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        told = str(error).splitlines()[0]
+        raise InputError(f"--device is {name}, which is not to be had here ({told}): say --device cpu") from error
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    return device

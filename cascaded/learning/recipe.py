@@ -1,0 +1,105 @@
+"""The recipe: everything about training that is not the model or the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
+
+from cascaded.errors import InputError
+
+Precision = Literal["float32", "bfloat16"]
+RateSchedule = Literal["steps", "one-cycle"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """SGD with Nesterov momentum, a rate that falls, and what is done to the images.
+
+    Attributes:
+        width: Channels of the network's first stage.
+        epochs: Passes over the training images.
+        batch: Images a step, over all processes.
+        rate: The learning rate at its highest.
+        momentum: Of SGD.
+        nesterov: Whether momentum looks ahead.
+        decay: Weight decay.
+        schedule: `steps`, down by `drop` every `drop_every` epochs; `one-cycle`, up in a straight line for the share
+            `warm_up` of all steps, then down in a straight line to nothing.
+        drop: What `steps` multiplies the rate with.
+        drop_every: Epochs between two drops.
+        warm_up: Share of the training in which a one-cycle rate rises.
+        held_out: Share of the training images, the same of every class, that is kept for validation.
+        pad: Reflected pixels around an image before it is cropped; None for the data set's own.
+        flip: Whether half of the images are mirrored; None for the data set's own.
+        cutout: Side of the square that is cut out; None for the data set's own, none where there is noise.
+        noise: One of the six noises as an augmentation.
+        precision: `bfloat16` for mixed precision.
+        sync_norm: Whether several processes share their batch statistics; otherwise each uses its own.
+    """
+
+    width: int = 64
+    epochs: int = 120
+    batch: int = 128
+    rate: float = 0.1
+    momentum: float = 0.9
+    nesterov: bool = True
+    decay: float = 5e-4
+    schedule: RateSchedule = "steps"
+    drop: float = 0.2
+    drop_every: int = 30
+    warm_up: float = 0.3
+    held_out: float = 0.1
+    pad: int | None = None
+    flip: bool | None = None
+    cutout: int | None = None
+    noise: str | None = None
+    precision: Precision = "float32"
+    sync_norm: bool = True
+
+    def __post_init__(self):
+        for name in ("width", "epochs", "batch", "drop_every"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}: give at least 1")
+        for name in ("pad", "cutout"):
+            if (getattr(self, name) or 0) < 0:
+                raise InputError(f"{name} is {getattr(self, name)}: give 0 for none, or a number of pixels")
+        if not (math.isfinite(self.rate) and self.rate > 0):
+            raise InputError(f"rate is {self.rate}: give a positive number, e.g. 0.1")
+        for name in ("momentum", "decay", "held_out"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}: give a number from 0 to below 1")
+        if not 0 < self.warm_up < 1:
+            raise InputError(f"warm_up is {self.warm_up}: give a share of the training, between 0 and 1")
+
+    def rate_at(self, step: int, steps_an_epoch: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        if self.schedule == "steps":
+            return self.rate * self.drop ** (step // steps_an_epoch // self.drop_every)
+        done = (step + 1) / (self.epochs * steps_an_epoch + 1)  # neither the first step nor the last has a rate of 0
+        rising = done / self.warm_up
+        falling = (1 - done) / (1 - self.warm_up)
+        return self.rate * min(rising, falling)
+
+    def but(self, **changes: Any) -> Recipe:
+        """The same recipe with changes; those that are None are left out."""
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
+
+    def to_json(self) -> dict[str, Any]:
+        """As a run's `spec.json` keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Recipe:
+        """What `to_json` gave."""
+        known = {field.name for field in fields(cls)}
+        if unknown := sorted(set(told) - known):
+            raise InputError(f"a recipe has no {', '.join(unknown)}: it was made by a newer cascaded, update this one")
+        return cls(**told)
+
+
+RECIPES: dict[str, Recipe] = {
+    "paper": Recipe(),
+    "laptop": Recipe(width=16, epochs=10, rate=0.2, schedule="one-cycle"),
+}
+"""`paper`: spec and appendix of the paper, for a GPU. `laptop`: a narrow network in minutes on two cores."""

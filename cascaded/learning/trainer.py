@@ -1,0 +1,185 @@
+"""One network being trained: a step at a time, and everything it takes to stop and go on exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+import torch
+from safetensors.torch import load, save
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from cascaded.cascade.network import Cascade
+from cascaded.errors import InputError
+from cascaded.learning.checkpoint import Checkpoint
+from cascaded.learning.feed import Feed
+from cascaded.learning.learner import Learner, accuracy, fill_statistics
+from cascaded.learning.method import TD
+from cascaded.learning.processes import Team, share_statistics
+from cascaded.learning.seeds import seed_at
+from cascaded.learning.spec import Spec
+
+FILLED = 20
+"""Batches that statistics are gathered from for a validation on the way; at the end it is all of them."""
+
+
+class Diverged(InputError):
+    """The loss or a weight is not a number any more."""
+
+
+@dataclass
+class Position:
+    """How far a run is. With the weights and the momentum this is all there is to know.
+
+    Attributes:
+        step: Steps done.
+        loss: Sum of the losses of the epoch's steps so far.
+        seconds: Time spent training, over all sessions.
+        metrics: Length of `metrics.jsonl` in bytes.
+    """
+
+    step: int = 0
+    loss: float = 0.0
+    seconds: float = 0.0
+    metrics: int = 0
+
+
+class Trainer:
+    """A network, its optimiser, its images and its position.
+
+    Args:
+        spec: What the run is.
+        net: The network, on the device of the feed.
+        feed: Its images.
+        team: The processes that train it.
+    """
+
+    def __init__(self, spec: Spec, net: Cascade, feed: Feed, team: Team):
+        self.spec, self.net, self.feed, self.team = spec, net, feed, team
+        self.method, self.recipe, self.position = spec.method, spec.recipe, Position()
+        self.learner: nn.Module = Learner(net, self.method, self.recipe.precision)
+        if team.size > 1:
+            if self.recipe.sync_norm:
+                share_statistics(net)
+            # statistics grow with the steps that are seen: the leader's are saved, and all are equal where they are shared
+            self.learner = DistributedDataParallel(self.learner, broadcast_buffers=False)
+        self.optimiser = torch.optim.SGD(
+            net.parameters(),
+            lr=self.recipe.rate,
+            momentum=self.recipe.momentum,
+            weight_decay=self.recipe.decay,
+            nesterov=self.recipe.nesterov and self.recipe.momentum > 0,
+        )
+
+    # --- where it stands
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole run."""
+        return self.recipe.epochs * self.feed.steps_an_epoch
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to learn."""
+        return self.position.step >= self.steps
+
+    @property
+    def epoch(self) -> int:
+        """Epochs done."""
+        return self.position.step // self.feed.steps_an_epoch
+
+    @property
+    def at_boundary(self) -> bool:
+        """Whether an epoch has just ended."""
+        return self.position.step % self.feed.steps_an_epoch == 0
+
+    def rate_of(self, step: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        return self.recipe.rate_at(step, self.feed.steps_an_epoch)
+
+    def lam_of(self, step: int) -> float | None:
+        """The lambda of a step, if the loss has one."""
+        return self.method.loss.at(self._progress(step)) if isinstance(self.method.loss, TD) else None
+
+    def _progress(self, step: int) -> float:
+        """The share of the epochs that is behind a step: 0 in the first, 1 in the last."""
+        return step // self.feed.steps_an_epoch / max(self.recipe.epochs - 1, 1)
+
+    # --- learning
+
+    def step(self) -> float:
+        """Learn from the next batch; its loss."""
+        self.net.train()
+        now = self.position.step
+        images, labels = self.feed.at(now)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.rate_of(now)
+        self.optimiser.zero_grad()
+        loss = self.learner(images, labels, self._progress(now))
+        told = self.team.mean(loss)
+        if not math.isfinite(told):
+            raise self._diverged(f"the loss is {told}")
+        loss.backward()
+        self.optimiser.step()
+        self.position.step += 1
+        self.position.loss += told
+        return told
+
+    def end_epoch(self) -> float:
+        """The mean loss of the epoch that has just ended; the next one starts from nothing."""
+        loss, self.position.loss = self.position.loss / self.feed.steps_an_epoch, 0.0
+        return loss
+
+    def validate(self) -> list[float] | None:
+        """The share of held-out images that the network is right about at every step, if any are held out."""
+        if self.method.needs_filling:
+            batches = self.feed.steps_an_epoch if self.done else FILLED
+            fill_statistics(self.net, self.feed.to_fill(self.epoch, batches))
+        if self.feed.validation is None or not self.team.leads:
+            return None
+        return accuracy(self.net, self.feed.plain(self.feed.validation), self.method.schedule)
+
+    def _diverged(self, told: str) -> Diverged:
+        step, seed = self.position.step, seed_at(self.spec.seed, "augment", self.position.step)
+        place = f"epoch {self.epoch + 1}, rate {self.rate_of(step):g}, batch seed {seed}"
+        where = f"{told} at step {step + 1} of {self.steps} ({place})"
+        if self.recipe.precision != "float32":
+            advice = "first try --precision float32"
+        elif self.recipe.schedule == "one-cycle":
+            advice = f"lower the peak, e.g. --rate {self.recipe.rate / 3:.2g}"
+        else:
+            advice = f"lower the rate, e.g. --rate {self.recipe.rate / 3:.2g}, or let it rise with --schedule one-cycle"
+        return Diverged(f"{where}: {advice}, in another --out; the last good checkpoint is kept")
+
+    # --- stopping and going on
+
+    def momentum(self) -> dict[str, Tensor]:
+        """The optimiser's memory, by parameter."""
+        memory = {name: self.optimiser.state[p].get("momentum_buffer") for name, p in self.net.named_parameters()}
+        return {name: buffer for name, buffer in memory.items() if buffer is not None}
+
+    def snapshot(self) -> Checkpoint:
+        """Everything, as it is now; refused where it is not numbers any more."""
+        if not all(p.isfinite().all() for p in self.net.parameters()):
+            raise self._diverged("a weight is not finite")
+        return Checkpoint(self.net.state_dict(), self.momentum(), asdict(self.position))
+
+    def restore(self, found: Checkpoint | None) -> None:
+        """Go on from a checkpoint, in all processes from the leader's."""
+        known = self.team.hand_out(b"1" if found else None)
+        if not known:
+            return
+        model, optimiser = (load(self.team.hand_out(save(each) if found else None)) for each in _tensors(found))
+        position = torch.tensor(list(found.position.values()) if found else [0.0] * 4, dtype=torch.float64)
+        told = load(self.team.hand_out(save({"position": position}) if found else None))["position"].tolist()
+        step, loss, seconds, metrics = told
+        self.position = Position(int(step), loss, seconds, int(metrics))
+        self.net.load_state_dict(model)
+        for name, parameter in self.net.named_parameters():
+            if name in optimiser:
+                self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(optimiser[name])
+
+
+def _tensors(found: Checkpoint | None) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    return (found.model, found.optimiser) if found else ({}, {})

@@ -1,0 +1,152 @@
+"""Training from the first step to the last, however often it is interrupted on the way."""
+
+from __future__ import annotations
+
+import platform
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from cascaded import __version__
+from cascaded.cascade.network import Cascade
+from cascaded.data.sources import load
+from cascaded.errors import MissingSplit
+from cascaded.learning import checkpoint
+from cascaded.learning.feed import make_feed
+from cascaded.learning.journal import Journal
+from cascaded.learning.learner import accuracy
+from cascaded.learning.processes import Team, team
+from cascaded.learning.runs import enter, locked
+from cascaded.learning.seeds import generator_at
+from cascaded.learning.spec import Spec
+from cascaded.learning.trainer import Trainer
+from cascaded.models.networks import make_network
+
+LARGE = 128
+"""Images of this size and larger get the large stem, 7x7 with stride 2."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """How a run is computed; its result does not depend on it, but for rounding.
+
+    Attributes:
+        device: Where the network is.
+        checkpoint_seconds: Time between two checkpoints within an epoch.
+        tensorboard: Whether to write event files too.
+    """
+
+    device: torch.device
+    checkpoint_seconds: float = 60.0
+    tensorboard: bool = False
+
+
+class Interrupted(Exception):
+    """A run was asked to stop, and has: everything is kept."""
+
+
+def train(spec: Spec, folder: Path, where: Where, *, resume: bool = False) -> dict[str, Any]:
+    """Train a network, or go on with it; the last line of its metrics.
+
+    Args:
+        spec: What the run is.
+        folder: Where it is kept.
+        where: How it is computed.
+        resume: Whether to go on where the folder holds a part of this run already, or all of it.
+    """
+    with ExitStack() as stack:
+        own = stack.enter_context(team(where.device))
+        if own.leads:
+            stack.enter_context(locked(folder))
+            enter(folder, spec, resume, _made_with())
+        feed = make_feed(spec, own, where.device)
+        net = build(spec, len(feed.train.classes), feed.train.images.shape[1:]).to(where.device)
+        trainer = Trainer(spec, net, feed, own)
+        trainer.restore(checkpoint.newest(folder) if own.leads else None)
+        journal = stack.enter_context(Journal.open(folder, trainer, where.tensorboard))
+        return _run(trainer, folder, where, journal)
+
+
+def _run(trainer: Trainer, folder: Path, where: Where, journal: Journal) -> dict[str, Any]:
+    started, saved = time.monotonic() - trainer.position.seconds, time.monotonic()
+    with _stopping(trainer.team) as asked:
+        while not trainer.done:
+            journal.stepped(trainer.step())
+            if trainer.at_boundary:
+                told = trainer.validate()
+                trainer.position.seconds = time.monotonic() - started
+                journal.epoch_ended(told, _test(trainer) if trainer.done else None)
+            if trainer.at_boundary or asked or time.monotonic() - saved >= where.checkpoint_seconds:
+                trainer.position.seconds = time.monotonic() - started
+                _save(trainer, folder, journal)
+                saved = time.monotonic()
+            if asked and not trainer.done:
+                raise Interrupted(f"stopped after step {trainer.position.step} of {trainer.steps}")
+    return journal.last()
+
+
+def _save(trainer: Trainer, folder: Path, journal: Journal) -> None:
+    if trainer.team.leads:
+        trainer.position.metrics = journal.length
+        now = trainer.snapshot()
+        checkpoint.save(folder, trainer.position.step, now.model, now.optimiser, now.position)
+
+
+def _test(trainer: Trainer) -> list[float] | None:
+    """The share of test images that the network is right about at every step, where there are test images."""
+    spec, (image, label) = trainer.spec, trainer.spec.columns
+    if not trainer.team.leads:
+        return None
+    try:
+        images = load(spec.data, "test", size=spec.size, image=image, label=label, classes=spec.classes or None)
+    except MissingSplit:
+        return None
+    return accuracy(trainer.net, trainer.feed.plain(images), trainer.method.schedule)
+
+
+def build(spec: Spec, classes: int, shape: torch.Size) -> Cascade:
+    """The network of a run, with its initial weights, for images of a shape."""
+    return make_network(
+        spec.network,
+        num_classes=classes,
+        width=spec.recipe.width,
+        stem="small" if shape[-1] < LARGE else "large",
+        in_channels=shape[0],
+        heads=spec.method.heads,
+        generator=generator_at(spec.seed, "weights"),
+    )
+
+
+@contextmanager
+def _stopping(own: Team) -> Iterator[list[int]]:
+    """Finish the step and keep everything when asked to stop; a list that is filled when that happens.
+
+    Processes of a team would stop at different steps and wait for each other: they rely on the last checkpoint.
+    """
+    asked: list[int] = []
+    if own.size > 1:
+        yield asked
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt  # asked twice: now
+        asked.append(number)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _made_with() -> dict[str, str]:
+    return {"cascaded": __version__, "torch": torch.__version__, "python": platform.python_version()}

@@ -1,0 +1,85 @@
+"""Which images a step sees, known from the step alone."""
+
+from collections import Counter
+
+import pytest
+import torch
+
+from cascaded import Recipe, Spec
+from cascaded.data.noise import NOISES
+from cascaded.errors import InputError
+from cascaded.learning.feed import make_feed
+from cascaded.learning.processes import Team
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def feed(team=None, **changes):
+    recipe = Recipe(**{"batch": 32, **changes})
+    return make_feed(Spec("digits", recipe=recipe, limit=200), team or Team(), CPU)
+
+
+def test_an_epoch_shows_every_image_at_most_once_and_the_next_in_another_order():
+    plain = feed(pad=0, flip=False, cutout=0)
+    assert plain.steps_an_epoch == 6  # 200 images in batches of 32: 8 are left for another time
+
+    def seen(epoch):
+        steps = range(epoch * 6, epoch * 6 + 6)
+        return [tuple(image.flatten().tolist()) for step in steps for image in plain.at(step)[0]]
+
+    first, second = seen(0), seen(1)
+    known = Counter(tuple(x.flatten().tolist()) for x, _ in plain.plain(plain.train) for x in x)
+    assert not Counter(first) - known
+    assert Counter(first) != Counter(second) or first != second
+
+
+def test_a_step_is_the_same_whenever_it_is_asked_for():
+    images, labels = feed().at(9)
+    again, told = feed().at(9)
+    assert torch.equal(images, again)
+    assert torch.equal(labels, told)
+    other, _ = feed().at(8)
+    assert not torch.equal(images, other)
+
+
+def test_the_shares_of_a_team_are_the_whole_batch():
+    images, labels = feed().at(3)
+    shares = [feed(Team(rank, 4)).at(3) for rank in range(4)]
+    assert torch.equal(torch.cat([x for x, _ in shares]), images)
+    assert torch.equal(torch.cat([y for _, y in shares]), labels)
+
+
+def test_the_split_does_not_depend_on_the_seed_of_the_run():
+    one, other = (make_feed(Spec("digits", seed=seed), Team(), CPU) for seed in (0, 1))
+    assert torch.equal(one.validation.indices, other.validation.indices)
+    assert not set(one.validation.indices.tolist()) & set(one.train.indices.tolist())
+
+
+def test_the_recipe_changes_the_augmentation_that_the_data_brings():
+    assert feed().augment.pad == 1
+    changed = feed(pad=2, flip=True, cutout=3).augment
+    assert (changed.pad, changed.flip, changed.cutout) == (2, True, 3)
+    noisy = feed(noise="occlusion").augment
+    assert (noisy.noise, noisy.cutout) == (NOISES["occlusion"], 0)
+
+
+def test_images_are_normalised_with_the_statistics_of_the_training_images():
+    shown = torch.cat([x for x, _ in feed().plain(feed().train)])
+    assert shown.mean().item() == pytest.approx(0, abs=1e-4)
+    assert shown.std().item() == pytest.approx(1, abs=1e-3)
+
+
+def test_nothing_held_out_is_nothing_to_validate():
+    assert feed(held_out=0.0).validation is None
+
+
+def test_a_batch_that_cannot_be_had_or_shared_is_refused():
+    with pytest.raises(InputError, match="batch is 201, there are 200 training images"):
+        feed(batch=201)
+    with pytest.raises(InputError, match="batch is 32, there are 3 processes"):
+        feed(Team(0, 3))

@@ -1,0 +1,110 @@
+"""A network that is being taught: what it costs, what it is told, how often it is right."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given, settings
+from torch.utils.flop_counter import FlopCounterMode
+
+import cascaded
+from cascaded.learning.learner import Learner, accuracy, fill_statistics
+from cascaded.learning.method import METHODS, make_method
+from tests.drawn import ANY_HEADS, images, networks
+
+
+def gradients(net, loss):
+    net.zero_grad()
+    loss.backward()
+    return {name: p.grad.clone() for name, p in net.named_parameters() if p.grad is not None}
+
+
+@settings(max_examples=30)
+@given(networks(heads=ANY_HEADS, affine=("shared",)))
+def test_the_settled_answer_is_what_the_plain_network_says(net):
+    x = images(net)
+    for training in (True, False):
+        net.train(training)
+        # the copy first: in training the statistics of both move
+        torch.testing.assert_close(net.serial()(x), net.answer(x), rtol=1e-9, atol=1e-9)
+
+
+def test_cross_entropy_is_learned_from_the_settled_answer_alone():
+    net = cascaded.resnet((1, 1), width=4, num_classes=3).double()
+    x, labels = images(net), torch.arange(3)
+    learner = Learner(net, make_method("cascaded-ce"))
+    found = gradients(net, learner(x, labels))
+    expected = gradients(net, cascaded.ce_loss(net(x), labels))  # the whole cascade, and its last step
+    assert found.keys() == expected.keys()
+    for name in expected:
+        torch.testing.assert_close(found[name], expected[name], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("model", ["cascaded-ce", "serial-ce"])
+def test_cross_entropy_costs_one_serial_pass(model):
+    net = cascaded.resnet18(width=4)
+    x, labels = torch.randn(4, 3, 32, 32), torch.arange(4)
+    with FlopCounterMode(display=False) as ours:
+        Learner(net, make_method(model))(x, labels)
+    with FlopCounterMode(display=False) as plain:
+        net.serial()(x)
+    # small maps are counted by the product an output pixel, which leaves out what a border multiplies with nothing
+    assert 0.9 < ours.get_total_flops() / plain.get_total_flops() <= 1.01
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_teaches_every_parameter(name):
+    method = make_method(name)
+    net = cascaded.resnet((1, 1), width=4, num_classes=3, heads=method.heads)
+    loss = Learner(net, method)(torch.randn(6, 3, 8, 8), torch.arange(6) % 3)
+    assert set(gradients(net, loss)) == {n for n, _ in net.named_parameters()}
+
+
+def test_mixed_precision_is_close():
+    net = cascaded.resnet((1, 1), width=4, num_classes=3)
+    x, labels = torch.randn(6, 3, 8, 8), torch.arange(6) % 3
+    half = Learner(net, make_method("cascaded-td"), "bfloat16")(x, labels)
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, Learner(net, make_method("cascaded-td"))(x, labels), rtol=0.02, atol=0.02)
+
+
+def test_filled_statistics_are_the_mean_over_the_batches():
+    net = cascaded.resnet((1, 1), width=4, num_classes=3).double()
+    batches = [images(net, batch=4, seed=seed) for seed in range(3)]
+    single = []
+    for batch in batches:
+        one = copy.deepcopy(net)
+        fill_statistics(one, [batch])
+        single.append(one.state_dict())
+    net.eval()
+    fill_statistics(net, batches)
+    assert not net.training
+    for name, filled in net.state_dict().items():
+        if "running" in name:
+            assert len(filled) > 1
+            torch.testing.assert_close(filled, torch.stack([each[name] for each in single]).mean(dim=0))
+    assert all(m.momentum == 0.1 for m in net.modules() if isinstance(m, cascaded.TimeBatchNorm))
+
+
+def test_after_filling_the_cascade_ends_where_the_plain_network_does():
+    net = cascaded.resnet((1, 1), width=4, num_classes=3).double()
+    optimiser = torch.optim.SGD(net.parameters(), 0.1)
+    for seed in range(3):
+        Learner(net, make_method("cascaded-ce"))(images(net, seed=seed), torch.arange(3)).backward()
+        optimiser.step()
+    fill_statistics(net, [images(net, seed=seed) for seed in range(4)])
+    net.eval()
+    x = images(net, seed=9)
+    torch.testing.assert_close(net(x)[-1], net.serial()(x), rtol=1e-9, atol=1e-9)
+    assert not torch.allclose(net(x)[0], net(x)[-1])
+
+
+@pytest.mark.parametrize("schedule", ["cascaded", "serial"])
+def test_accuracy_is_the_share_that_is_right_at_every_step(schedule):
+    net = cascaded.resnet((1, 1), width=4, num_classes=3).train()
+    batches = [(images(net, seed=seed, batch=n), torch.arange(n) % 3) for seed, n in ((0, 5), (1, 3))]
+    found = accuracy(net, batches, schedule)
+    assert net.training
+    net.eval()
+    right = [[(step == labels).sum().item() for step in net(x, schedule=schedule).argmax(-1)] for x, labels in batches]
+    assert found == [(a + b) / 8 for a, b in zip(*right, strict=True)]

@@ -1,0 +1,71 @@
+"""The paper's models by name, and lambda as a number or a schedule."""
+
+from typing import get_args
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cascaded
+from cascaded.errors import InputError
+from cascaded.learning.method import CE, METHODS, TD, MethodName, make_method, parse_lam
+
+
+def test_the_command_line_offers_every_method():
+    assert set(get_args(MethodName)) == set(METHODS)
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule", "heads", "loss"),
+    [
+        ("serial-ce", "serial", "shared", CE()),
+        ("serial-td", "serial", "shared", TD(0.0)),
+        ("serial-td-multihead", "serial", "per_step", TD(1.0)),
+        ("shallow-deep", "serial", "shallow_deep", TD(1.0)),
+        ("cascaded-ce", "cascaded", "shared", CE()),
+        ("cascaded-td", "cascaded", "shared", TD(0.0)),
+        ("cascaded-td-multihead", "cascaded", "per_step", TD(0.0)),
+    ],
+)
+def test_methods_are_the_papers(name, schedule, heads, loss):
+    method = make_method(name)
+    assert (method.schedule, method.heads, method.loss) == (schedule, heads, loss)
+    assert method.needs_filling == (name == "cascaded-ce")
+
+
+def test_lambda_runs_through_its_knots_in_straight_lines():
+    falling = TD((1.0, 0.5, 0.0))
+    assert [falling.at(p) for p in (0, 0.25, 0.5, 0.75, 1)] == [1, 0.75, 0.5, 0.25, 0]
+    assert TD(0.3).at(0) == TD(0.3).at(0.7) == TD(0.3).at(1) == 0.3
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.floats(-1, 2))
+def test_lambda_stays_between_its_knots(knots, progress):
+    assert min(knots) - 1e-12 <= TD(tuple(knots)).at(progress) <= max(knots) + 1e-12
+
+
+def test_losses_are_the_functions():
+    trace, labels = torch.randn(3, 4, 5), torch.arange(4)
+    assert torch.equal(TD((0.0, 1.0))(trace, labels, 0.5), cascaded.td_loss(trace, labels, 0.5))
+    assert torch.equal(CE()(trace, labels), cascaded.ce_loss(trace, labels))
+
+
+@pytest.mark.parametrize(("text", "lam"), [("0", 0.0), ("0.83", 0.83), ("1:0", (1.0, 0.0)), ("0:1:0.5", (0, 1, 0.5))])
+def test_lambda_is_read_from_a_word(text, lam):
+    assert parse_lam(text) == lam
+
+
+@pytest.mark.parametrize(("text", "message"), [("half", "--lam is 'half'"), ("1.5", "lam is 1.5"), ("1:", "'1:'"), ("0:2", "2.0")])
+def test_a_wrong_lambda_is_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        parse_lam(text)
+
+
+def test_wrong_names_are_refused_with_the_nearest():
+    with pytest.raises(InputError, match="there is no model 'cascade-td': say cascaded-td?"):
+        make_method("cascade-td")
+    with pytest.raises(InputError, match="there is no model 'xyz': say cascaded-td, "):
+        make_method("xyz")
+    with pytest.raises(InputError, match="serial-ce learns from the last step alone .* or say serial-td"):
+        make_method("serial-ce", 0.5)

@@ -1,0 +1,60 @@
+"""Recipes: the paper's, the laptop's, and the rates they prescribe."""
+
+import pytest
+
+from cascaded import Recipe
+from cascaded.errors import InputError
+from cascaded.learning.recipe import RECIPES
+
+
+def test_the_papers_recipe_is_the_papers():
+    paper = RECIPES["paper"]
+    assert (paper.width, paper.epochs, paper.batch, paper.held_out) == (64, 120, 128, 0.1)
+    assert (paper.rate, paper.momentum, paper.nesterov, paper.decay) == (0.1, 0.9, True, 5e-4)
+    rates = [paper.rate_at(epoch * 351, 351) for epoch in (0, 29, 30, 59, 60, 90, 119)]
+    assert rates == pytest.approx([0.1, 0.1, 0.02, 0.02, 0.004, 0.0008, 0.0008])
+    assert paper.rate_at(30 * 351 - 1, 351) == 0.1
+
+
+def test_one_cycle_rises_and_falls_once():
+    recipe = Recipe(schedule="one-cycle", epochs=4, rate=0.4, warm_up=0.25)
+    rates = [recipe.rate_at(step, 25) for step in range(100)]
+    top = rates.index(max(rates))
+    assert max(rates) == pytest.approx(0.4, rel=0.02)
+    assert top in (24, 25)
+    assert rates[: top + 1] == sorted(rates[: top + 1])
+    assert rates[top:] == sorted(rates[top:], reverse=True)
+    assert 0 < min(rates) < 0.01
+
+
+def test_changes_that_are_none_are_left_out():
+    assert Recipe().but(width=8, epochs=None) == Recipe(width=8)
+
+
+@pytest.mark.parametrize("recipe", [*RECIPES.values(), Recipe(noise="focus", flip=False, cutout=0)])
+def test_json_and_back(recipe):
+    assert Recipe.from_json(recipe.to_json()) == recipe
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epochs": 0}, "epochs is 0: give at least 1"),
+        ({"batch": -1}, "batch is -1"),
+        ({"rate": 0.0}, "rate is 0.0: give a positive number"),
+        ({"rate": float("nan")}, "rate is nan"),
+        ({"momentum": 1.0}, "momentum is 1.0: give a number from 0 to below 1"),
+        ({"decay": -1e-4}, "decay is -0.0001"),
+        ({"held_out": 1.0}, "held_out is 1.0"),
+        ({"warm_up": 0.0}, "warm_up is 0.0"),
+        ({"cutout": -2}, "cutout is -2"),
+    ],
+)
+def test_impossible_recipes_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        Recipe(**change)
+
+
+def test_a_recipe_of_a_newer_version_is_refused():
+    with pytest.raises(InputError, match="a recipe has no colour: it was made by a newer cascaded"):
+        Recipe.from_json({**Recipe().to_json(), "colour": 1})

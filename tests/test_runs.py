@@ -1,0 +1,83 @@
+"""A run's folder: one process at a time, one spec, metrics that are cut back to a checkpoint."""
+
+import subprocess
+import sys
+
+import pytest
+
+from cascaded import Recipe, Spec
+from cascaded.errors import InputError
+from cascaded.files import write_json
+from cascaded.learning.runs import Metrics, enter, is_done, is_locked, locked, read_metrics, read_spec
+
+
+def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
+    program = f"""
+import sys, pathlib
+from cascaded.learning.runs import locked
+with locked(pathlib.Path({str(tmp_path)!r})):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "locked\n"
+        assert is_locked(tmp_path)
+        with pytest.raises(InputError, match="another process is training in .*: wait for it, or choose another --out"):
+            with locked(tmp_path):
+                pass
+        other.kill()
+    assert not is_locked(tmp_path)
+    with locked(tmp_path):
+        assert is_locked(tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        with locked(tmp_path / "file" / "run"):
+            pass
+
+
+def test_a_run_is_entered_once_and_then_resumed(tmp_path):
+    spec = Spec("digits", recipe=Recipe(epochs=2))
+    enter(tmp_path, spec, resume=False, made_with={"torch": "2"})
+    assert read_spec(tmp_path) == spec
+    enter(tmp_path, spec, resume=True, made_with={"torch": "3"})
+    with pytest.raises(InputError, match="holds this run already: say --resume"):
+        enter(tmp_path, spec, resume=False, made_with={})
+    changed = Spec("digits", recipe=Recipe(epochs=3, rate=0.2))
+    with pytest.raises(InputError, match=r"is another run \(epochs 2 -> 3, rate 0.1 -> 0.2\)"):
+        enter(tmp_path, changed, resume=True, made_with={})
+
+
+@pytest.mark.parametrize("content", [[], {}, {"format": 1}, {"format": 1, "recipe": {}, "lam": None, "classes": 3}])
+def test_a_spec_that_is_none_is_refused(tmp_path, content):
+    write_json(tmp_path / "spec.json", content)
+    with pytest.raises(InputError, match=r"spec\.json"):
+        read_spec(tmp_path)
+
+
+def test_metrics_are_cut_back_to_where_a_checkpoint_was_made(tmp_path):
+    metrics = Metrics(tmp_path, 0)
+    metrics.add(epoch=1)
+    length = metrics.length
+    metrics.add(epoch=2)
+    with metrics.file.open("a") as opened:
+        opened.write('{"epoch": 3')  # killed in the middle
+    assert read_metrics(tmp_path) == [{"epoch": 1}, {"epoch": 2}]
+    Metrics(tmp_path, length).add(epoch=2, again=True)
+    assert read_metrics(tmp_path) == [{"epoch": 1}, {"epoch": 2, "again": True}]
+
+
+def test_a_run_is_done_when_its_last_step_is_kept(tmp_path):
+    assert not is_done(tmp_path)
+    enter(tmp_path, Spec("digits", recipe=Recipe(epochs=2)), resume=False, made_with={})
+    metrics = Metrics(tmp_path, 0)
+    metrics.add(epoch=1, step=10)
+    write_json(tmp_path / "checkpoints" / "000000010" / "manifest.json", {})
+    assert not is_done(tmp_path)
+    metrics.add(epoch=2, step=20)
+    assert not is_done(tmp_path)  # said, but not kept
+    write_json(tmp_path / "checkpoints" / "000000020" / "manifest.json", {})
+    assert is_done(tmp_path)

@@ -1,0 +1,214 @@
+"""Training that survives anything: killed, stopped, diverged, refused."""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import warnings
+
+import pytest
+import torch
+
+from cascaded import Recipe, Spec
+from cascaded.errors import InputError
+from cascaded.learning import checkpoint, training
+from cascaded.learning.runs import checkpoint_places, read_metrics
+from cascaded.learning.trainer import Diverged
+from cascaded.learning.training import Where, train
+
+TINY = Recipe(width=2, epochs=2, batch=64, rate=0.05, schedule="one-cycle")
+HERE = Where(torch.device("cpu"), checkpoint_seconds=0.0)  # a checkpoint a step
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def spec(**changes):
+    return Spec(**{"data": "digits", "recipe": TINY, "limit": 320, **changes})
+
+
+def result(folder):
+    found = checkpoint.newest(folder)
+    return {**found.model, **{f"momentum of {name}": each for name, each in found.optimiser.items()}}
+
+
+def told(folder):
+    """What the metrics say, but for the time it took."""
+    return [{name: value for name, value in line.items() if name != "seconds"} for line in read_metrics(folder)]
+
+
+def assert_same(one, other):
+    found, expected = result(one), result(other)
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    assert told(one) == told(other)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """The runs that others are held against, by model."""
+    os.environ["CASCADED_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
+    made = {}
+
+    def run(model):
+        if model not in made:
+            made[model] = tmp_path_factory.mktemp("uninterrupted")
+            train(spec(model=model), made[model], Where(torch.device("cpu")))
+        return made[model]
+
+    return run
+
+
+def killed_after(seconds, folder, model):
+    """A process that trains, killed at a moment; whether it had ended before."""
+    child = os.fork()
+    if child == 0:
+        with open(os.devnull, "w") as nowhere:
+            sys.stderr = nowhere
+            try:
+                train(spec(model=model), folder, HERE, resume=True)
+            finally:
+                os._exit(0)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return os.WIFEXITED(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("model", ["cascaded-td", "cascaded-ce"])
+def test_twenty_kills_at_drawn_moments_change_nothing(model, uninterrupted, tmp_path):
+    expected = uninterrupted(model)
+    length = read_metrics(expected)[-1]["seconds"]
+    draws, kills, runs = random.Random(0), 0, 0
+    while kills < 10:  # in each of the two models
+        folder = tmp_path / str(runs)
+        while not killed_after(draws.uniform(0, length), folder, model):
+            kills += 1
+        assert_same(folder, expected)
+        runs += 1
+
+
+def test_a_run_that_is_asked_to_stop_keeps_everything_and_goes_on(uninterrupted, tmp_path, monkeypatch):
+    step = training.Trainer.step
+
+    def stepping(self):
+        loss = step(self)
+        if self.position.step == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return loss
+
+    monkeypatch.setattr(training.Trainer, "step", stepping)
+    with pytest.raises(training.Interrupted, match="stopped after step 3 of 10"):
+        train(spec(), tmp_path, Where(torch.device("cpu")))
+    assert checkpoint.newest(tmp_path).position["step"] == 3
+    train(spec(), tmp_path, HERE, resume=True)
+    assert_same(tmp_path, uninterrupted("cascaded-td"))
+
+
+def test_a_damaged_checkpoint_costs_a_few_steps_and_nothing_else(uninterrupted, tmp_path, monkeypatch):
+    step = training.Trainer.step
+
+    def stepping(self):
+        if self.position.step == 7:
+            raise RuntimeError("power cut")
+        return step(self)
+
+    monkeypatch.setattr(training.Trainer, "step", stepping)
+    with pytest.raises(RuntimeError, match="power cut"):
+        train(spec(), tmp_path, HERE)
+    monkeypatch.undo()
+    newest = checkpoint_places(tmp_path)[-1] / "model.safetensors"
+    newest.write_bytes(newest.read_bytes()[:-1])
+    with pytest.warns(checkpoint.DamagedCheckpoint, match="000000007 .*the one before it is used"):
+        train(spec(), tmp_path, HERE, resume=True)
+    assert_same(tmp_path, uninterrupted("cascaded-td"))
+
+
+def test_a_finished_run_is_not_run_again(uninterrupted, monkeypatch):
+    folder = uninterrupted("cascaded-td")
+    monkeypatch.setattr(training.Trainer, "step", None)
+    assert train(spec(), folder, HERE, resume=True)["epoch"] == 2
+
+
+def test_another_run_in_the_folder_is_refused(uninterrupted):
+    folder = uninterrupted("cascaded-td")
+    with pytest.raises(InputError, match=r"is another run \(seed 0 -> 1\)"):
+        train(spec(seed=1), folder, HERE, resume=True)
+    with pytest.raises(InputError, match="say --resume"):
+        train(spec(), folder, HERE)
+
+
+@pytest.mark.parametrize(
+    ("change", "advice"),
+    [({}, "lower the peak, e.g. --rate 3.3e"), ({"schedule": "steps"}, "or let it rise with --schedule one-cycle")],
+)
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path, change, advice):
+    recipe = TINY.but(rate=1e15, epochs=40, **change)
+    with pytest.raises(Diverged, match=r"at step \d+ of 200 \(epoch \d+, rate .*, batch seed \d+\)") as raised:
+        train(spec(recipe=recipe), tmp_path, HERE)
+    assert advice in str(raised.value)
+    kept = result(tmp_path) if checkpoint_places(tmp_path) else {}
+    assert all(tensor.isfinite().all() for tensor in kept.values())
+
+
+def test_mixed_precision_is_suspected_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(training.Trainer, "step", lambda self: (_ for _ in ()).throw(self._diverged("the loss is nan")))
+    with pytest.raises(Diverged, match="first try --precision float32"):
+        train(spec(recipe=TINY.but(precision="bfloat16")), tmp_path, HERE)
+
+
+def test_weights_that_are_not_finite_are_never_kept(tmp_path, monkeypatch):
+    step = training.Trainer.step
+
+    def poisoned(self):
+        loss = step(self)
+        if self.position.step == 3:
+            next(self.net.parameters()).data[0] = float("nan")
+        return loss
+
+    monkeypatch.setattr(training.Trainer, "step", poisoned)
+    with pytest.raises(Diverged, match="a weight is not finite"):
+        train(spec(), tmp_path, HERE)
+    assert checkpoint.newest(tmp_path).position["step"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"recipe": TINY.but(batch=4000)}, "batch is 4000, there are 320 training images"),
+        ({"data": "digist"}, "there is no data set 'digist': say digits?"),
+        ({"network": "resnet19"}, "there is no network 'resnet19': say resnet18?"),
+        ({"recipe": TINY.but(noise="fokus")}, "focus"),
+        ({"recipe": TINY.but(pad=9)}, "pad is 9, images are 8 x 8"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_a_sentence(tmp_path, change, message):
+    with pytest.raises(InputError, match=message):
+        train(spec(**change), tmp_path, HERE)
+
+
+def test_the_metrics_tell_every_epoch(uninterrupted):
+    lines = read_metrics(uninterrupted("cascaded-td"))
+    assert [line["epoch"] for line in lines] == [1, 2]
+    assert [line["step"] for line in lines] == [5, 10]
+    assert all(len(line["accuracy"]) == 9 for line in lines)
+    assert "test" not in lines[0]
+    assert len(lines[-1]["test"]) == 9
+    json.dumps(lines)
+
+
+def test_a_run_says_what_it_is(uninterrupted):
+    written = json.loads((uninterrupted("cascaded-td") / "spec.json").read_text())
+    assert written["made_with"]["torch"] == torch.__version__
+    written.pop("made_with")
+    assert Spec.from_json(written) == spec(model="cascaded-td")
+
+
+def test_training_warns_of_nothing(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        train(spec(recipe=TINY.but(epochs=1, noise="translation")), tmp_path, HERE)
+    assert read_metrics(tmp_path)[-1]["epoch"] == 1
