@@ -6,6 +6,7 @@ that `--help` answers at once.
 
 from __future__ import annotations
 
+import os
 import sys
 from difflib import get_close_matches
 from importlib import import_module
@@ -14,6 +15,9 @@ from cascaded import __version__
 from cascaded.errors import InputError
 
 COMMANDS = {
+    "train": ("cascaded.learning.command", "train one of the paper's models; kill it and resume as you like"),
+    "sweep": ("cascaded.sweep.command", "train models x lambdas x seeds, side by side or on a cluster"),
+    "data": ("cascaded.data.command", "what data there is, how it looks, and whether it is sound"),
     "bench": ("cascaded.bench.command", "time, memory and operations of a cascade, beside the published way"),
 }
 
@@ -25,7 +29,7 @@ commands:
 {commands}
 
 `cascaded COMMAND --help` tells more about each, `cascaded --version` which version this is.
-Example: cascaded bench --width 16 --batch 64
+Example: cascaded train --data digits --epochs 5 --out runs/first
 """
 
 
@@ -34,10 +38,11 @@ def main() -> None:
     try:
         run(sys.argv[1:])
     except InputError as error:
-        print(f"cascaded: {error}", file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":  # of several processes that stumble over the same, one speaks
+            print(f"cascaded: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("cascaded: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print(f"cascaded: {stopped or 'interrupted'}", file=sys.stderr)
         sys.exit(130)
 
 

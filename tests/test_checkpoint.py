@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cascaded.errors import InputError
 from cascaded.learning import checkpoint
-from cascaded.learning.checkpoint import PARTS, Damaged, DamagedCheckpoint, load_checkpoint, newest, save
+from cascaded.learning.checkpoint import PARTS, DamagedCheckpoint, DamagedError, load_checkpoint, newest, save
 from cascaded.learning.runs import MANIFEST, checkpoint_places
 
 FILES = (*PARTS, MANIFEST)
@@ -71,7 +71,7 @@ def test_every_bit_flip_and_truncation_is_noticed_and_the_one_before_used(whole,
     else:
         del content[where:]
     file.write_bytes(content)
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedError):
         load_checkpoint(file.parent)
     with pytest.warns(DamagedCheckpoint, match="000000002 .*the one before it is used"):
         found = newest(run)
@@ -83,7 +83,7 @@ def test_a_missing_part_is_noticed(whole, tmp_path, name):
     shutil.copytree(whole, tmp_path / "run")
     place = tmp_path / "run" / "checkpoints" / "000000002"
     (place / name).unlink()
-    with pytest.raises(Damaged, match="has no readable"):
+    with pytest.raises(DamagedError, match="has no readable"):
         load_checkpoint(place)
 
 
@@ -104,7 +104,7 @@ def test_a_malicious_pickle_is_refused_and_never_run(whole, tmp_path, name, sign
     if signed and name != MANIFEST:  # by someone who knows how checkpoints are signed
         digests = {each: checkpoint.sha256(place / each) for each in PARTS}
         (place / MANIFEST).write_bytes(checkpoint._manifest(digests))
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedError):
         load_checkpoint(place)
     assert not marker.exists()
     os.mkdir(marker)  # the pickle would have worked

@@ -79,7 +79,7 @@ def test_wrong_use_is_refused():
     with pytest.raises(InputError, match="none of the parameters needs a gradient"):
         cascaded.EligibilityTraces([torch.nn.Parameter(torch.zeros(1), requires_grad=False)], 0.5)
     td = cascaded.EligibilityTraces(net.parameters(), 0.5)
-    with pytest.raises(InputError, match="finish.. before any step"):
+    with pytest.raises(InputError, match=r"finish\(\) before any step"):
         td.finish(torch.tensor([0]))
     with pytest.raises(InputError, match="requires_grad=False"):
         td.step(torch.zeros(2, 2))

@@ -37,7 +37,7 @@ def test_what_was_there_survives_a_failure(tmp_path, fault):
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written .*: make room, or choose another place"):
+    with pytest.raises(InputError, match=r"cannot be written .*: make room, or choose another place"):
         write_json(tmp_path / "file" / "below", {})
 
 

@@ -56,16 +56,18 @@ def test_lambda_is_read_from_a_word(text, lam):
     assert parse_lam(text) == lam
 
 
-@pytest.mark.parametrize(("text", "message"), [("half", "--lam is 'half'"), ("1.5", "lam is 1.5"), ("1:", "'1:'"), ("0:2", "2.0")])
+@pytest.mark.parametrize(
+    ("text", "message"), [("half", "--lam is 'half'"), ("1.5", "lam is 1.5"), ("1:", "'1:'"), ("0:2", "2.0")]
+)
 def test_a_wrong_lambda_is_refused(text, message):
     with pytest.raises(InputError, match=message):
         parse_lam(text)
 
 
 def test_wrong_names_are_refused_with_the_nearest():
-    with pytest.raises(InputError, match="there is no model 'cascade-td': say cascaded-td?"):
+    with pytest.raises(InputError, match=r"there is no model 'cascade-td': say cascaded-td\?"):
         make_method("cascade-td")
     with pytest.raises(InputError, match="there is no model 'xyz': say cascaded-td, "):
         make_method("xyz")
-    with pytest.raises(InputError, match="serial-ce learns from the last step alone .* or say serial-td"):
+    with pytest.raises(InputError, match=r"serial-ce learns from the last step alone .* or say serial-td"):
         make_method("serial-ce", 0.5)

@@ -11,7 +11,18 @@ import pytest
 import cascaded
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ["errors", "cascade", "models", "bench", "cli"]  # each imports from those before it alone
+ROOMS = [  # each imports from those before it alone
+    "errors",
+    "files",
+    "progress",
+    "cascade",
+    "models",
+    "data",
+    "learning",
+    "sweep",
+    "bench",
+    "cli",
+]
 
 
 def modules():

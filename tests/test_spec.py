@@ -27,5 +27,5 @@ def test_differences_name_both_sides():
 
 
 def test_another_format_is_refused():
-    with pytest.raises(InputError, match="spec.json is not of format 1"):
+    with pytest.raises(InputError, match=r"spec\.json is not of format 1"):
         Spec.from_json({**Spec("digits").to_json(), "format": 2})

@@ -161,7 +161,12 @@ def test_half_precision_is_computed_in_single():
         (torch.zeros(2, 3, 4), torch.zeros(5).long(), 0.0, r"labels have shape \(5,\), the trace has 3 items"),
         (torch.zeros(2, 3, 4), torch.tensor([0, 1, 4]), 0.0, r"labels go from 0 to 4, the trace has 4 classes.*0\.\.3"),
         (torch.zeros(2, 3, 4), torch.tensor([0, -1, 3]), 0.0, "labels go from -1 to 3"),
-        (torch.zeros(2, 3, 4), torch.full((3, 5), 0.2), 0.0, r"soft labels have shape \(3, 5\), the trace has 4 classes"),
+        (
+            torch.zeros(2, 3, 4),
+            torch.full((3, 5), 0.2),
+            0.0,
+            r"soft labels have shape \(3, 5\), the trace has 4 classes",
+        ),
         (torch.zeros(2, 3, 4), torch.full((3, 4), 0.5), 0.0, "sum to 1"),
         (torch.zeros(2, 3, 4), torch.zeros(3, 4).long(), 0.0, "whole numbers"),
         (torch.zeros(2, 3, 4), torch.zeros(3).long(), 1.5, "lam is 1.5: give a number from 0"),

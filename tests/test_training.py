@@ -15,7 +15,7 @@ from cascaded import Recipe, Spec
 from cascaded.errors import InputError
 from cascaded.learning import checkpoint, training
 from cascaded.learning.runs import checkpoint_places, read_metrics
-from cascaded.learning.trainer import Diverged
+from cascaded.learning.trainer import DivergedError
 from cascaded.learning.training import Where, train
 
 TINY = Recipe(width=2, epochs=2, batch=64, rate=0.05, schedule="one-cycle")
@@ -101,7 +101,7 @@ def test_a_run_that_is_asked_to_stop_keeps_everything_and_goes_on(uninterrupted,
         return loss
 
     monkeypatch.setattr(training.Trainer, "step", stepping)
-    with pytest.raises(training.Interrupted, match="stopped after step 3 of 10"):
+    with pytest.raises(training.StoppedError, match="stopped after step 3 of 10"):
         train(spec(), tmp_path, Where(torch.device("cpu")))
     assert checkpoint.newest(tmp_path).position["step"] == 3
     train(spec(), tmp_path, HERE, resume=True)
@@ -147,7 +147,7 @@ def test_another_run_in_the_folder_is_refused(uninterrupted):
 )
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path, change, advice):
     recipe = TINY.but(rate=1e15, epochs=40, **change)
-    with pytest.raises(Diverged, match=r"at step \d+ of 200 \(epoch \d+, rate .*, batch seed \d+\)") as raised:
+    with pytest.raises(DivergedError, match=r"at step \d+ of 200 \(epoch \d+, rate .*, batch seed \d+\)") as raised:
         train(spec(recipe=recipe), tmp_path, HERE)
     assert advice in str(raised.value)
     kept = result(tmp_path) if checkpoint_places(tmp_path) else {}
@@ -156,7 +156,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpo
 
 def test_mixed_precision_is_suspected_first(tmp_path, monkeypatch):
     monkeypatch.setattr(training.Trainer, "step", lambda self: (_ for _ in ()).throw(self._diverged("the loss is nan")))
-    with pytest.raises(Diverged, match="first try --precision float32"):
+    with pytest.raises(DivergedError, match="first try --precision float32"):
         train(spec(recipe=TINY.but(precision="bfloat16")), tmp_path, HERE)
 
 
@@ -170,7 +170,7 @@ def test_weights_that_are_not_finite_are_never_kept(tmp_path, monkeypatch):
         return loss
 
     monkeypatch.setattr(training.Trainer, "step", poisoned)
-    with pytest.raises(Diverged, match="a weight is not finite"):
+    with pytest.raises(DivergedError, match="a weight is not finite"):
         train(spec(), tmp_path, HERE)
     assert checkpoint.newest(tmp_path).position["step"] == 2
 

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, cast
+from typing import cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, distributed
-
-Group: TypeAlias = "distributed.ProcessGroup"
 
 
 class _SumAcross(torch.autograd.Function):
     """The sum over all processes, in all of them; each one's gradient is then the sum of all gradients."""
 
     @staticmethod
-    def forward(ctx, x: Tensor, group: Group) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx.group = group
+    def forward(ctx, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         total = x.clone(memory_format=torch.contiguous_format)
-        distributed.all_reduce(total, group=group)
+        distributed.all_reduce(total)
         return total
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _SumAcross.forward(ctx, gradient, ctx.group), None
+    def backward(ctx, gradient: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _SumAcross.forward(ctx, gradient)
 
 
-def processes(group: Group | None) -> int:
-    """How many processes share a batch."""
-    return 1 if group is None else distributed.get_world_size(group)
+def processes(shared: bool) -> int:
+    """How many processes a batch is shared between."""
+    return distributed.get_world_size() if shared else 1
 
 
 def batch_norm_across(
-    group: Group,
     frames: Sequence[Float[Tensor, "batch channels height width"]],
     weight: Float[Tensor, "time channels"],
     bias: Float[Tensor, "time channels"],
@@ -43,17 +39,17 @@ def batch_norm_across(
 
     Every process must bring the same number of items and steps.
     """
-    count = frames[0][:, 0].numel() * processes(group)
-    means = _sum([x.sum(dim=(0, 2, 3)) for x in frames], group) / count
+    count = frames[0][:, 0].numel() * processes(shared=True)
+    means = _sum([x.sum(dim=(0, 2, 3)) for x in frames]) / count
     centred = [x - _map(mean) for x, mean in zip(frames, means, strict=True)]
-    variances = _sum([x.square().sum(dim=(0, 2, 3)) for x in centred], group) / count
+    variances = _sum([x.square().sum(dim=(0, 2, 3)) for x in centred]) / count
     scales = weight * (variances + eps).rsqrt()
     normed = [x * _map(scale) + _map(b) for x, scale, b in zip(centred, scales, bias, strict=True)]
     return normed, means.detach(), variances.detach() * (count / max(count - 1, 1))
 
 
-def _sum(local: list[Tensor], group: Group) -> Tensor:
-    return cast(Tensor, _SumAcross.apply(torch.stack(local), group))
+def _sum(local: list[Tensor]) -> Tensor:
+    return cast(Tensor, _SumAcross.apply(torch.stack(local)))
 
 
 def _map(channels: Float[Tensor, "channels"]) -> Float[Tensor, "1 channels 1 1"]:

@@ -198,7 +198,7 @@ class Cascade(nn.Module):
     # --- without time
 
     def answer(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
-        """Class scores once everything has settled, at the cost of one serial pass; `net.serial()` with these weights."""
+        """Class scores once everything has settled, at the cost of one serial pass: `net.serial()`, but not a copy."""
         check_frames(images, self.in_channels, dims=(4,))
         return answer(self, images)
 

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from cascaded.cascade.across import Group, batch_norm_across, processes
+from cascaded.cascade.across import batch_norm_across, processes
 from cascaded.cascade.film import REST, SETTLED, Film
 from cascaded.errors import InputError
 
@@ -33,7 +33,7 @@ class TimeBatchNorm(nn.Module):
     running_mean: Tensor
     running_var: Tensor
     batches: Tensor  # seen in training, a step
-    group: Group | None = None  # processes whose batches are one batch: statistics are taken over all of them
+    shared: bool = False  # whether the batches of all processes are one batch, with one statistics
 
     def __init__(
         self,
@@ -86,9 +86,9 @@ class TimeBatchNorm(nn.Module):
         means, variances = self.running_mean.new_zeros(2, film.shown, self.channels)
         rows = range(film.start, film.start + film.shown)
         counted = frames[0][:, 0].numel()
-        if self.group is not None and film.copies == 1:  # copies are the same in every process
-            normed, means, variances = batch_norm_across(self.group, frames, *self._affine(rows), self.eps)
-            counted *= processes(self.group)
+        if self.shared and film.copies == 1:  # copies are the same in every process
+            normed, means, variances = batch_norm_across(frames, *self._affine(rows), self.eps)
+            counted *= processes(shared=True)
         else:
             # torch leaves the batch's own statistics behind in the buffers it is handed: momentum is 1 there
             normed = [self._norm(*each) for each in zip(frames, means, variances, rows, strict=True)]
@@ -131,7 +131,7 @@ class TimeBatchNorm(nn.Module):
     @torch.no_grad()
     def _track(self, film: Film, means: Tensor, variances: Tensor, counted: int) -> None:
         """Move every row that the film runs through towards its batch statistics; held frames count at every step."""
-        stood_for = film.frames[0, 0].numel() * film.batch * film.copies * processes(self.group)
+        stood_for = film.frames[0, 0].numel() * film.batch * film.copies * processes(self.shared)
         if counted != stood_for:  # torch's variances are unbiased, for the number of values it has seen
             variances = variances * ((counted - 1) / counted * stood_for / (stood_for - 1))
         rows = self._rows(film)
@@ -157,7 +157,7 @@ class TimeBatchNorm(nn.Module):
         return slice(film.start, film.start + film.steps)
 
     def _check_countable(self, film: Film) -> None:
-        values = film.frames[0, 0].numel() * film.batch * film.copies * processes(self.group)
+        values = film.frames[0, 0].numel() * film.batch * film.copies * processes(self.shared)
         if values == 1:
             raise InputError(
                 "training on a batch of 1 whose map has shrunk to 1x1 pixel leaves one value a channel, which has no "

@@ -33,7 +33,7 @@ KEPT = 2
 PARTS = ("model.safetensors", "optimiser.safetensors", "position.json")
 
 
-class Damaged(InputError):
+class DamagedError(InputError):
     """A checkpoint is not what was written."""
 
 
@@ -67,11 +67,17 @@ def save(folder: Path, step: int, model: Mapping[str, Tensor], optimiser: Mappin
 def newest(folder: Path) -> Checkpoint | None:
     """The last checkpoint of a run that is whole; a warning names each damaged one that was passed over."""
     for place in reversed(checkpoint_places(folder)):
-        try:
-            return load_checkpoint(place)
-        except Damaged as error:
-            warnings.warn(f"{error}; the one before it is used", DamagedCheckpoint, stacklevel=2)
+        if (found := _attempt(place)) is not None:
+            return found
     return None
+
+
+def _attempt(place: Path) -> Checkpoint | None:
+    try:
+        return load_checkpoint(place)
+    except DamagedError as error:
+        warnings.warn(f"{error}; the one before it is used", DamagedCheckpoint, stacklevel=3)
+        return None
 
 
 def load_checkpoint(place: Path) -> Checkpoint:
@@ -80,12 +86,12 @@ def load_checkpoint(place: Path) -> Checkpoint:
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in parts.items()}
     # compared as bytes: whatever is changed in the manifest itself shows as well
     if _bytes(place / MANIFEST) != _manifest(digests):
-        raise Damaged(f"checkpoint {place} does not fit its manifest: it is damaged or was never finished")
+        raise DamagedError(f"checkpoint {place} does not fit its manifest: it is damaged or was never finished")
     model, optimiser, position = parts.values()
     try:
         return Checkpoint(load(model), load(optimiser), json.loads(position))
     except (SafetensorError, ValueError) as error:
-        raise Damaged(f"checkpoint {place} holds something else ({error})") from error
+        raise DamagedError(f"checkpoint {place} holds something else ({error})") from error
 
 
 def _manifest(digests: Mapping[str, str]) -> bytes:
@@ -96,7 +102,7 @@ def _bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise Damaged(f"checkpoint {file.parent} has no readable {file.name} ({error.strerror})") from error
+        raise DamagedError(f"checkpoint {file.parent} has no readable {file.name} ({error.strerror})") from error
 
 
 def _remove(place: Path) -> None:

@@ -41,7 +41,7 @@ def train(
 
     from cascaded.learning.journal import three
     from cascaded.learning.processes import choose_device
-    from cascaded.learning.training import Interrupted, Where
+    from cascaded.learning.training import StoppedError, Where
     from cascaded.learning.training import train as train_run
 
     if options.threads is not None:
@@ -51,8 +51,10 @@ def train(
     folder = out / str(seed)
     try:
         told = train_run(spec, folder, where, resume=resume)
-    except Interrupted as stopped:
+    except StoppedError as stopped:
         raise KeyboardInterrupt(f"{stopped}: the same command with --resume goes on") from stopped
-    if told and (accuracy := told.get("test") or told["accuracy"]):
+    if told is None:
+        return  # another process speaks
+    if accuracy := told.get("test") or told["accuracy"]:
         print(f"{folder}: {'test' if told.get('test') else 'validation'} accuracy {three(accuracy)}")
     print(f"wrote {folder}")

@@ -56,8 +56,8 @@ class EligibilityTraces:
         """The network's next answer: what it corrects in the ones before is added to the gradient."""
         if logits.dim() != 2 or not logits.requires_grad:
             raise InputError(
-                f"logits have shape {tuple(logits.shape)} and requires_grad={logits.requires_grad}: give (batch, classes) "
-                "straight from a network that runs with gradients on"
+                f"logits have shape {tuple(logits.shape)} and requires_grad={logits.requires_grad}: give (batch, "
+                "classes) straight from a network that runs with gradients on"
             )
         if self.logits is not None:
             if logits.shape != self.logits.shape:

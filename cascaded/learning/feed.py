@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import torch
+from jaxtyping import Int64
 from torch import Tensor
 
 from cascaded.data.augment import Augment, normalise
 from cascaded.data.images import Images
 from cascaded.data.noise import make_noise
 from cascaded.data.sources import augmentation, load
-from cascaded.data.split import hold_out, limit
-from cascaded.errors import InputError
+from cascaded.data.split import divided, limited
+from cascaded.errors import InputError, MissingSplitError
 from cascaded.learning.processes import Team
 from cascaded.learning.recipe import Recipe
 from cascaded.learning.seeds import generator_at
@@ -26,14 +27,16 @@ EVALUATED = 500
 
 @dataclass(frozen=True)
 class Feed:
-    """The images of a run, on their way to the network.
+    """The images of a run, on their way to the network: mapped from the disk, and taken by number.
 
     Every process of a team prepares the whole batch and takes its share: what is drawn for an image does not depend on
     how many processes there are.
     """
 
-    train: Images
-    validation: Images | None
+    images: Images
+    train: Int64[Tensor, "items"]
+    validation: Int64[Tensor, "items"]
+    test: Images | None
     augment: Augment
     seed: int
     batch: int
@@ -42,9 +45,13 @@ class Feed:
 
     def __post_init__(self):
         if self.batch > len(self.train):
-            raise InputError(f"batch is {self.batch}, there are {len(self.train)} training images: give a smaller --batch")
+            raise InputError(
+                f"batch is {self.batch}, there are {len(self.train)} training images: give a smaller --batch"
+            )
         if self.batch % self.team.size:
-            raise InputError(f"batch is {self.batch}, there are {self.team.size} processes: give a --batch they can share")
+            raise InputError(
+                f"batch is {self.batch}, there are {self.team.size} processes: give a --batch they can share"
+            )
 
     @property
     def steps_an_epoch(self) -> int:
@@ -54,25 +61,28 @@ class Feed:
     @cached_property
     def statistics(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Mean and deviation of the training images, a channel."""
-        return self.train.statistics()
+        return self.images.statistics(self.train)
 
     def at(self, step: int) -> tuple[Tensor, Tensor]:
         """This process's share of the images and labels of a step."""
         epoch, place = divmod(step, self.steps_an_epoch)
-        items = _order(self.seed, epoch, len(self.train))[place * self.batch : (place + 1) * self.batch]
-        images = self.train.images[items].to(self.device)
+        order = _order(self.seed, epoch, len(self.train))
+        items = self.train[order[place * self.batch : (place + 1) * self.batch]]
+        images = self.images.images[items].to(self.device)
         images = self.augment(images, *self.statistics, generator_at(self.seed, "augment", step))
-        return self.team.share(images), self.team.share(self.train.labels[items]).to(self.device)
+        return self.team.share(images), self.team.share(self.images.labels[items]).to(self.device)
 
     def to_fill(self, epoch: int, batches: int) -> Iterator[Tensor]:
         """Images as in training, for statistics that training did not gather."""
         for place in range(min(batches, self.steps_an_epoch)):
             yield self.at(epoch * self.steps_an_epoch + place)[0]
 
-    def plain(self, images: Images) -> Iterator[tuple[Tensor, Tensor]]:
-        """Images as they are, in order, with their labels."""
-        for part, labels in zip(images.images.split(EVALUATED), images.labels.split(EVALUATED), strict=True):
-            yield normalise(part.to(self.device), *self.statistics), labels.to(self.device)
+    def plain(self, images: Images, items: Int64[Tensor, "items"] | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+        """Images as they are, all or some, in order, with their labels."""
+        items = torch.arange(len(images)) if items is None else items
+        for some in items.split(EVALUATED):
+            shown = images.images[some].to(self.device)
+            yield normalise(shown, *self.statistics), images.labels[some].to(self.device)
 
 
 @lru_cache(maxsize=2)
@@ -82,15 +92,26 @@ def _order(seed: int, epoch: int, items: int) -> Tensor:
 
 def make_feed(spec: Spec, team: Team, device: torch.device) -> Feed:
     """Load a run's images and hold some out. The split is the same for every seed."""
-    recipe, (image, label) = spec.recipe, spec.columns
-    images = load(spec.data, "train", size=spec.size, image=image, label=label, classes=spec.classes or None)
+    recipe = spec.recipe
+    images = _load(spec, "train")
     if not images.classes:
         raise InputError(f"{spec.data} has no labels to learn from: name the column with --label, or use other data")
-    train, validation = hold_out(images, recipe.held_out) if recipe.held_out else (images, None)
+    train, validation = torch.arange(len(images)), torch.arange(0)
+    if recipe.held_out:
+        train, validation = divided(images, recipe.held_out)
     if spec.limit is not None:
-        train = limit(train, spec.limit)
-    augment = _augment(augmentation(spec.data, train.images.shape[-1]), recipe)
-    return Feed(train, validation, augment, spec.seed, recipe.batch, team, device)
+        train = train[limited(images.labels[train], spec.limit)]
+    try:
+        test = _load(spec, "test")  # what is wrong with it is better said now than after the training
+    except MissingSplitError:
+        test = None
+    augment = _augment(augmentation(spec.data, images.images.shape[-1]), recipe)
+    return Feed(images, train, validation, test, augment, spec.seed, recipe.batch, team, device)
+
+
+def _load(spec: Spec, split: str) -> Images:
+    image, label = spec.columns
+    return load(spec.data, split, size=spec.size, image=image, label=label, classes=spec.classes or None)
 
 
 def _augment(own: Augment, recipe: Recipe) -> Augment:

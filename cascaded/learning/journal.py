@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.learning.runs import Metrics, read_metrics
+from cascaded.learning.runs import Metrics, last_metrics
 from cascaded.learning.trainer import Trainer
 from cascaded.progress import Told, minutes, progress
 
@@ -21,8 +21,8 @@ class Journal:
         self.folder, self.trainer, self.shown, self.events = folder, trainer, shown, events
         self.metrics = Metrics(folder, trainer.position.metrics) if trainer.team.leads else None
         self.began, self.first = time.monotonic(), trainer.position.step
-        known = read_metrics(folder)
-        self.accuracy: list[float] | None = known[-1]["accuracy"] if known else None
+        known = last_metrics(folder)
+        self.accuracy: list[float] | None = known["accuracy"] if known else None
 
     @classmethod
     @contextmanager
@@ -77,11 +77,6 @@ class Journal:
     def length(self) -> int:
         """How long `metrics.jsonl` is now."""
         return 0 if self.metrics is None else self.metrics.length
-
-    def last(self) -> dict[str, Any]:
-        """The newest line of the metrics."""
-        known = read_metrics(self.folder)
-        return known[-1] if known else {}
 
 
 def three(accuracy: list[float]) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor, distributed
+from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
@@ -63,6 +66,7 @@ def team(device: torch.device) -> Iterator[Team]:
     distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         yield Team(distributed.get_rank(), size)
+        distributed.barrier()  # who leaves first would leave the others waiting
     finally:
         distributed.destroy_process_group()
 
@@ -71,7 +75,19 @@ def share_statistics(net: Cascade) -> None:
     """Have the batch norms of all processes see one batch."""
     for module in net.modules():
         if isinstance(module, TimeBatchNorm):
-            module.group = distributed.group.WORLD
+            module.shared = True
+
+
+def averaging(learner: nn.Module) -> DistributedDataParallel:
+    """A module whose gradients are averaged over the processes.
+
+    Statistics are left alone: they grow with the steps that are seen, the leader's are saved, and all are equal where
+    they are shared.
+    """
+    known = inspect.signature(DistributedDataParallel.__init__).parameters
+    name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"  # its name before
+    untouched: dict[str, Any] = {name: False}
+    return DistributedDataParallel(learner, **untouched)
 
 
 def choose_device(name: str) -> torch.device:

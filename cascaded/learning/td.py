@@ -49,7 +49,7 @@ def td_loss(
 ) -> Tensor:
     """Cross-entropy between what each step said and what it should have said, summed over steps.
 
-    A sum over steps and not a mean: under lambda 0 a single step is told the truth, and would be told it T times softer.
+    A sum over steps and not a mean: under lambda 0 one step alone is told the truth, and would hear it T times softer.
 
     Args:
         trace: Logits at every step.
@@ -86,7 +86,9 @@ def distributions(trace: Float[Tensor, "time batch classes"], labels: Labels) ->
         )
     _, batch, classes = trace.shape
     if labels.dim() == 0 or len(labels) != batch:
-        raise InputError(f"labels have shape {tuple(labels.shape)}, the trace has {batch} items: give one label an item")
+        raise InputError(
+            f"labels have shape {tuple(labels.shape)}, the trace has {batch} items: give one label an item"
+        )
     if labels.is_floating_point():
         return _soft(labels, classes).to(trace)
     if labels.dim() != 1:

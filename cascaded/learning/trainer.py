@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
@@ -16,7 +15,7 @@ from cascaded.learning.checkpoint import Checkpoint
 from cascaded.learning.feed import Feed
 from cascaded.learning.learner import Learner, accuracy, fill_statistics
 from cascaded.learning.method import TD
-from cascaded.learning.processes import Team, share_statistics
+from cascaded.learning.processes import Team, averaging, share_statistics
 from cascaded.learning.seeds import seed_at
 from cascaded.learning.spec import Spec
 
@@ -24,7 +23,7 @@ FILLED = 20
 """Batches that statistics are gathered from for a validation on the way; at the end it is all of them."""
 
 
-class Diverged(InputError):
+class DivergedError(InputError):
     """The loss or a weight is not a number any more."""
 
 
@@ -62,8 +61,7 @@ class Trainer:
         if team.size > 1:
             if self.recipe.sync_norm:
                 share_statistics(net)
-            # statistics grow with the steps that are seen: the leader's are saved, and all are equal where they are shared
-            self.learner = DistributedDataParallel(self.learner, broadcast_buffers=False)
+            self.learner = averaging(self.learner)
         self.optimiser = torch.optim.SGD(
             net.parameters(),
             lr=self.recipe.rate,
@@ -136,11 +134,17 @@ class Trainer:
         if self.method.needs_filling:
             batches = self.feed.steps_an_epoch if self.done else FILLED
             fill_statistics(self.net, self.feed.to_fill(self.epoch, batches))
-        if self.feed.validation is None or not self.team.leads:
+        if len(self.feed.validation) == 0 or not self.team.leads:
             return None
-        return accuracy(self.net, self.feed.plain(self.feed.validation), self.method.schedule)
+        return accuracy(self.net, self.feed.plain(self.feed.images, self.feed.validation), self.method.schedule)
 
-    def _diverged(self, told: str) -> Diverged:
+    def test(self) -> list[float] | None:
+        """The same for test images, where there are any."""
+        if self.feed.test is None or not self.team.leads:
+            return None
+        return accuracy(self.net, self.feed.plain(self.feed.test), self.method.schedule)
+
+    def _diverged(self, told: str) -> DivergedError:
         step, seed = self.position.step, seed_at(self.spec.seed, "augment", self.position.step)
         place = f"epoch {self.epoch + 1}, rate {self.rate_of(step):g}, batch seed {seed}"
         where = f"{told} at step {step + 1} of {self.steps} ({place})"
@@ -150,7 +154,7 @@ class Trainer:
             advice = f"lower the peak, e.g. --rate {self.recipe.rate / 3:.2g}"
         else:
             advice = f"lower the rate, e.g. --rate {self.recipe.rate / 3:.2g}, or let it rise with --schedule one-cycle"
-        return Diverged(f"{where}: {advice}, in another --out; the last good checkpoint is kept")
+        return DivergedError(f"{where}: {advice}, in another --out; the last good checkpoint is kept")
 
     # --- stopping and going on
 

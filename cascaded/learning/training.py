@@ -16,14 +16,12 @@ import torch
 
 from cascaded import __version__
 from cascaded.cascade.network import Cascade
-from cascaded.data.sources import load
-from cascaded.errors import MissingSplit
+from cascaded.errors import InputError
 from cascaded.learning import checkpoint
 from cascaded.learning.feed import make_feed
 from cascaded.learning.journal import Journal
-from cascaded.learning.learner import accuracy
 from cascaded.learning.processes import Team, team
-from cascaded.learning.runs import enter, locked
+from cascaded.learning.runs import enter, last_metrics, locked
 from cascaded.learning.seeds import generator_at
 from cascaded.learning.spec import Spec
 from cascaded.learning.trainer import Trainer
@@ -48,12 +46,12 @@ class Where:
     tensorboard: bool = False
 
 
-class Interrupted(Exception):
+class StoppedError(Exception):
     """A run was asked to stop, and has: everything is kept."""
 
 
-def train(spec: Spec, folder: Path, where: Where, *, resume: bool = False) -> dict[str, Any]:
-    """Train a network, or go on with it; the last line of its metrics.
+def train(spec: Spec, folder: Path, where: Where, *, resume: bool = False) -> dict[str, Any] | None:
+    """Train a network, or go on with it; the last line of its metrics, in the process that writes them.
 
     Args:
         spec: What the run is.
@@ -61,20 +59,30 @@ def train(spec: Spec, folder: Path, where: Where, *, resume: bool = False) -> di
         where: How it is computed.
         resume: Whether to go on where the folder holds a part of this run already, or all of it.
     """
-    with ExitStack() as stack:
-        own = stack.enter_context(team(where.device))
+    with team(where.device) as own, ExitStack() as stack:
+        refused = None
         if own.leads:
-            stack.enter_context(locked(folder))
-            enter(folder, spec, resume, _made_with())
-        feed = make_feed(spec, own, where.device)
-        net = build(spec, len(feed.train.classes), feed.train.images.shape[1:]).to(where.device)
-        trainer = Trainer(spec, net, feed, own)
-        trainer.restore(checkpoint.newest(folder) if own.leads else None)
-        journal = stack.enter_context(Journal.open(folder, trainer, where.tensorboard))
-        return _run(trainer, folder, where, journal)
+            try:
+                stack.enter_context(locked(folder))
+                enter(folder, spec, resume, _made_with())
+            except InputError as error:
+                refused = str(error)
+        if told := own.hand_out(refused.encode() if refused else None):
+            raise InputError(told.decode())  # in every process: none waits for one that has left
+        return _train(spec, folder, where, own)
 
 
-def _run(trainer: Trainer, folder: Path, where: Where, journal: Journal) -> dict[str, Any]:
+def _train(spec: Spec, folder: Path, where: Where, own: Team) -> dict[str, Any] | None:
+    feed = make_feed(spec, own, where.device)
+    net = build(spec, len(feed.images.classes), feed.images.images.shape[1:]).to(where.device)
+    trainer = Trainer(spec, net, feed, own)
+    trainer.restore(checkpoint.newest(folder) if own.leads else None)
+    with Journal.open(folder, trainer, where.tensorboard) as journal:
+        _run(trainer, folder, where, journal)
+    return last_metrics(folder) if own.leads else None
+
+
+def _run(trainer: Trainer, folder: Path, where: Where, journal: Journal) -> None:
     started, saved = time.monotonic() - trainer.position.seconds, time.monotonic()
     with _stopping(trainer.team) as asked:
         while not trainer.done:
@@ -82,14 +90,13 @@ def _run(trainer: Trainer, folder: Path, where: Where, journal: Journal) -> dict
             if trainer.at_boundary:
                 told = trainer.validate()
                 trainer.position.seconds = time.monotonic() - started
-                journal.epoch_ended(told, _test(trainer) if trainer.done else None)
+                journal.epoch_ended(told, trainer.test() if trainer.done else None)
             if trainer.at_boundary or asked or time.monotonic() - saved >= where.checkpoint_seconds:
                 trainer.position.seconds = time.monotonic() - started
                 _save(trainer, folder, journal)
                 saved = time.monotonic()
             if asked and not trainer.done:
-                raise Interrupted(f"stopped after step {trainer.position.step} of {trainer.steps}")
-    return journal.last()
+                raise StoppedError(f"stopped after step {trainer.position.step} of {trainer.steps}")
 
 
 def _save(trainer: Trainer, folder: Path, journal: Journal) -> None:
@@ -97,18 +104,6 @@ def _save(trainer: Trainer, folder: Path, journal: Journal) -> None:
         trainer.position.metrics = journal.length
         now = trainer.snapshot()
         checkpoint.save(folder, trainer.position.step, now.model, now.optimiser, now.position)
-
-
-def _test(trainer: Trainer) -> list[float] | None:
-    """The share of test images that the network is right about at every step, where there are test images."""
-    spec, (image, label) = trainer.spec, trainer.spec.columns
-    if not trainer.team.leads:
-        return None
-    try:
-        images = load(spec.data, "test", size=spec.size, image=image, label=label, classes=spec.classes or None)
-    except MissingSplit:
-        return None
-    return accuracy(trainer.net, trainer.feed.plain(images), trainer.method.schedule)
 
 
 def build(spec: Spec, classes: int, shape: torch.Size) -> Cascade:

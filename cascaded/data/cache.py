@@ -1,0 +1,96 @@
+"""Decoded images on disk: safetensors, written whole or not at all, and mapped into memory instead of read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+from cascaded.data.images import Images
+from cascaded.files import write_whole
+
+FORMAT = 1
+
+
+def cache_folder(given: Path | None = None) -> Path:
+    """Where decoded images are kept: as given, or in $CASCADED_CACHE, or in the home."""
+    return given or Path(os.environ.get("CASCADED_CACHE") or Path.home() / ".cache" / "cascaded")
+
+
+def cache_file(folder: Path, request: dict[str, Any], origin: Any) -> Path:
+    """The name says what it is and, as a digest, what it was made from: another source or option is another file."""
+    key = digest([FORMAT, request, origin])[:16]
+    return folder / f"{stem(request['name'], request['split'])}-{key}.safetensors"
+
+
+def digest(content: Any) -> str:
+    """A short stand-in for anything that JSON can say."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def latest(folder: Path, request: dict[str, Any]) -> Path | None:
+    """The newest file that answers a request, whatever version of the source it was made from."""
+    files = folder.glob(f"{stem(request['name'], request['split'])}-*.safetensors")
+    for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True):
+        if (header(file) or {}).get("request") == json.loads(json.dumps(request)):
+            return file
+    return None
+
+
+def stem(name: str, split: str) -> str:
+    """What file names begin with."""
+    short = Path(name).name if Path(name).is_absolute() or name.startswith(".") else name.replace("/", "--")
+    return re.sub(r"[^\w.-]", "_", f"{short}-{split}")
+
+
+def store(file: Path, images: Images, request: dict[str, Any], origin: Any) -> None:
+    """Write images with all that is known about them."""
+    from safetensors.torch import save_file
+
+    tensors = {"images": images.images, "labels": images.labels, "indices": images.indices}
+    if images.coarse is not None:
+        tensors["coarse"] = images.coarse
+    about = {
+        "format": FORMAT,
+        "name": images.name,
+        "split": images.split,
+        "classes": images.classes,
+        "coarse_classes": images.coarse_classes,
+        "shapes": {name: list(tensor.shape) for name, tensor in tensors.items()},
+        "request": request,
+        "origin": digest(origin),
+    }
+    write_whole(file, lambda part: save_file(tensors, part, {"cascaded": json.dumps(about)}))
+
+
+def fetch(file: Path) -> Images | None:
+    """The images in a file, mapped; None, with a warning, if it is damaged."""
+    from safetensors import safe_open
+
+    if not file.exists():
+        return None
+    about = header(file)
+    if about is not None:
+        with safe_open(file, "pt") as opened:
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        if {name: list(tensor.shape) for name, tensor in tensors.items()} == about["shapes"]:
+            names = {name: tuple(about[name]) for name in ("classes", "coarse_classes")}
+            return Images(about["name"], about["split"], **names, **tensors)
+    warnings.warn(f"{file} is damaged: it is made again", stacklevel=2)
+    return None
+
+
+def header(file: Path) -> dict[str, Any] | None:
+    """What a file says about itself; None if it is not whole."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, "pt") as opened:
+            about = json.loads((opened.metadata() or {})["cascaded"])
+            return about if about["format"] == FORMAT else None
+    except (SafetensorError, OSError, KeyError, ValueError):
+        return None

@@ -1,0 +1,112 @@
+"""`cascaded data`: what there is, what it looks like, and whether it is in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+from tyro.conf import Positional
+
+from cascaded.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def data(
+    action: Positional[Literal["list", "show", "check", "noise"]],
+    name: Annotated[Positional[str | None], tyro.conf.arg(metavar="NAME")] = None,
+    *,
+    split: str = "train",
+    size: int | None = None,
+    image: str | None = None,
+    label: str | None = None,
+    classes: tuple[str, ...] = (),
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    seed: int = 0,
+) -> None:
+    """Images to train on: what there is, what it looks like, and whether it is in order.
+
+    list shows every data set with a name; show counts one and draws some of its images; check reads all of one and
+    lists what is wrong with it; noise draws some of its images under each noise, step by step.
+
+    Example: cascaded data show cifar10
+
+    Args:
+        action: What to do.
+        name: A data set: a name, a Parquet file, a folder of Parquet files or of images, or OWNER/NAME on the hub.
+        split: Which part of it.
+        size: Bring all images to this height and width.
+        image: The column with the images, where it cannot be found.
+        label: The column with the labels, where it cannot be found.
+        classes: Only these classes, by name.
+        out: Where to draw, a PNG file; by default NAME-SPLIT.png in this folder.
+        seed: Another seed draws other images.
+    """
+    options = {"size": size, "image": image, "label": label, "classes": classes}
+    if action == "list":
+        list_all(name)
+    elif name is None:
+        raise InputError(f"{action} needs a data set: say cascaded data {action} digits, or see cascaded data list")
+    elif action == "check":
+        check_all(name, split, options)
+    else:
+        ending = "-noise" if action == "noise" else ""
+        default = Path(f"{Path(name).resolve().name}-{split}{ending}.png")
+        draw(action, name, split, options, checked(out or default), seed)
+
+
+def list_all(name: str | None) -> None:
+    """What there is, and where it would come from."""
+    from cascaded.data.show import catalogue
+
+    if name is not None:
+        raise InputError(f"list takes no name, {name!r} was given: say cascaded data show {name}")
+    console = wide_console()
+    console.print(catalogue())
+    console.print("next: cascaded data show digits")
+
+
+def check_all(name: str, split: str, options: dict[str, Any]) -> None:
+    """What is wrong."""
+    from cascaded.data.check import check
+
+    console = wide_console()
+    check(name, split, console, **options)
+    console.print(f"next: cascaded data show {name} --split {split}", soft_wrap=True)
+
+
+def draw(action: str, name: str, split: str, options: dict[str, Any], out: Path, seed: int) -> None:
+    """What it looks like."""
+    from cascaded.data import show
+    from cascaded.data.sources import load
+    from cascaded.files import write_whole
+
+    console = wide_console()
+    images = load(name, split, **options)
+    if action == "show":
+        show.describe(images, console)
+    sheet = (show.class_sheet if action == "show" else show.noise_sheet)(images, seed)
+    write_whole(out, lambda part: sheet.save(part, "PNG"))
+    console.print(f"wrote {out}", soft_wrap=True)
+    console.print(f"next: cascaded train --data {name}", soft_wrap=True)
+
+
+def wide_console() -> Console:
+    """Where to speak; in a file or a pipe nothing needs to wrap."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 180
+    return console
+
+
+def checked(file: Path) -> Path:
+    """A place for a drawing; better to know now than when all is decoded."""
+    if file.is_dir():
+        raise InputError(f"--out is {file}, a folder: give the name of a file in it")
+    if file.suffix.lower() != ".png":
+        raise InputError(f"--out is {file}: it will be a PNG, so give a name that ends in .png")
+    return file

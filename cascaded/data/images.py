@@ -1,0 +1,79 @@
+"""A labelled set of images as tensors: decoded once, in the order of its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Int64, UInt8
+from torch import Tensor
+
+from cascaded.errors import InputError
+
+CHUNK = 2048
+"""How many images are looked at together: what is mapped from the disk stays there until it is needed."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images, what they show, and which rows of their source they are.
+
+    Attributes:
+        name: The source: a name such as "cifar10", a path, or a name on the hub.
+        split: Which part of it.
+        images: The pixels; loaded ones are mapped from the cache, not read.
+        labels: The class of each image; -1 throughout where the source has no labels.
+        classes: What the classes are called; empty where there are no labels.
+        indices: The row of each image in the source's own order, so that scores published for it fit.
+        coarse: The coarser class of each image, where the source has two levels.
+        coarse_classes: What the coarser classes are called.
+    """
+
+    name: str
+    split: str
+    images: UInt8[Tensor, "items channels height width"]
+    labels: Int64[Tensor, "items"]
+    classes: tuple[str, ...]
+    indices: Int64[Tensor, "items"]
+    coarse: Int64[Tensor, "items"] | None = None
+    coarse_classes: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        lengths = {"images": len(self.images), "labels": len(self.labels), "indices": len(self.indices)}
+        if self.coarse is not None:
+            lengths["coarse"] = len(self.coarse)
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{length} {name}" for name, length in lengths.items())
+            raise InputError(f"there are {told}: give one of each for every item")
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def select(self, items: Int64[Tensor, "chosen"] | Bool[Tensor, "items"]) -> Images:
+        """Some of the images, in the order given: indices, or a mask. They are copied to memory."""
+        return replace(
+            self,
+            images=self.images[items],
+            labels=self.labels[items],
+            indices=self.indices[items],
+            coarse=None if self.coarse is None else self.coarse[items],
+        )
+
+    def statistics(self, items: Int64[Tensor, "chosen"] | None = None) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Mean and standard deviation of each channel, of values in 0..1, over all images or some.
+
+        A pixel has one of 256 values, so counting them is exact and needs no floating-point copy of the images.
+        """
+        items = torch.arange(len(self)) if items is None else items
+        if len(items) == 0:
+            raise InputError(f"{self.name} {self.split} has no images, a mean needs one: select at least one")
+        values = torch.arange(256, dtype=torch.float64) / 255
+        mean, std = [], []
+        counts = torch.zeros(self.images.shape[1], 256, dtype=torch.long)
+        for some in items.split(CHUNK):
+            shown = self.images[some].transpose(0, 1).flatten(1)
+            counts += torch.stack([channel.bincount(minlength=256) for channel in shown])
+        for share in counts.double() / counts[0].sum():
+            mean.append(float((share * values).sum()))
+            std.append(float((share * (values - mean[-1]) ** 2).sum().sqrt()))
+        return tuple(mean), tuple(std)

@@ -1,0 +1,1 @@
+"""Sweeps: many independent runs, side by side or on a cluster."""

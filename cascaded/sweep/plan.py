@@ -1,0 +1,72 @@
+"""Which runs a sweep has, and how far each is, read from their folders alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Literal
+
+from cascaded.errors import InputError
+from cascaded.learning.method import CE, METHODS, make_method, parse_lam
+from cascaded.learning.runs import is_done, is_locked, last_metrics
+
+State = Literal["waiting", "running", "elsewhere", "done", "failed"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run of a sweep."""
+
+    model: str
+    lam: str | None
+    seed: int
+    out: Path
+
+    @property
+    def name(self) -> str:
+        """Model and lambda: what the runs of several seeds have in common."""
+        return self.model if self.lam is None else f"{self.model}-lam{self.lam.replace(':', '-')}"
+
+    @property
+    def folder(self) -> Path:
+        """Where the run is kept."""
+        return self.out / self.name / str(self.seed)
+
+    def arguments(self) -> list[str]:
+        """What `cascaded train` is asked for this run."""
+        lam = [] if self.lam is None else ["--lam", self.lam]
+        return ["--model", self.model, *lam, "--seed", str(self.seed), "--out", str(self.out / self.name), "--resume"]
+
+    def state(self) -> State:
+        """How the run stands before this sweep has touched it."""
+        if is_locked(self.folder):
+            return "elsewhere"
+        return "done" if is_done(self.folder) else "waiting"
+
+    def told(self) -> str:
+        """How far the run is: `epoch 3, 71.2 % at the last step`."""
+        last = last_metrics(self.folder)
+        if last is None:
+            return ""
+        accuracy = last.get("test") or last["accuracy"]
+        return f"epoch {last['epoch']}" + (f", {accuracy[-1]:.1%} at the last step" if accuracy else "")
+
+
+def plan(models: Sequence[str], lams: Sequence[str], seeds: Sequence[int], out: Path) -> list[Job]:
+    """Models times lambdas times seeds, seed by seed; a model without a lambda is trained once a seed."""
+    for name, asked in {"models": models, "seeds": seeds}.items():
+        if not asked:
+            raise InputError(f"--{name} is empty: give at least one")
+        if len(set(asked)) < len(asked):
+            raise InputError(f"--{name} names the same one twice ({' '.join(map(str, asked))}): name each once")
+    lambdas = {text: parse_lam(text) for text in lams}
+    if len(set(lambdas.values())) < len(lams):
+        raise InputError(f"--lam names the same lambda twice ({' '.join(lams)}): name each once")
+    variants: list[tuple[str, str | None]] = []
+    for model in models:
+        make_method(model)
+        without = not lams or isinstance(METHODS[model].loss, CE)
+        variants += [(model, None)] if without else [(model, lam) for lam in lams]
+    return [Job(model, lam, seed, out) for seed, (model, lam) in product(seeds, variants)]

@@ -1,0 +1,86 @@
+"""From rows to one tensor: order, channels, and a sentence for every row that does not fit."""
+
+import pytest
+import torch
+
+from cascaded.data import load
+from cascaded.errors import InputError
+from tests.pictures import encoded, image_folder, own_places, parquet_file, picture  # noqa: F401
+
+PNGS = [encoded(picture(seed)) for seed in range(6)]
+
+
+def test_order_survives_many_batches_and_threads(tmp_path, monkeypatch):
+    monkeypatch.setattr("cascaded.data.collect.workers", lambda: 4)
+    monkeypatch.setattr("cascaded.data.collect.TOGETHER", 7)
+    many = [encoded(picture(seed, size=(3, 2))) for seed in range(100)]
+    images = load(parquet_file(tmp_path / "many.parquet", many))
+    expected = torch.stack([torch.from_numpy(picture(seed, size=(3, 2))).permute(2, 0, 1) for seed in range(100)])
+    assert torch.equal(images.images, expected)
+
+
+def test_grey_images_have_one_channel_and_mixed_ones_three(tmp_path):
+    grey = [encoded(picture(seed, grey=True)) for seed in range(3)]
+    alone = load(parquet_file(tmp_path / "grey.parquet", grey))
+    assert alone.images.shape == (3, 1, 8, 8)
+    assert torch.equal(alone.images[1, 0], torch.from_numpy(picture(1, grey=True)))
+    mixed = load(parquet_file(tmp_path / "mixed.parquet", [*grey, *PNGS]))
+    assert mixed.images.shape == (9, 3, 8, 8)
+    assert torch.equal(mixed.images[:3], alone.images.expand(-1, 3, -1, -1))
+
+
+def test_chosen_classes_are_numbered_anew_and_keep_their_rows(tmp_path):
+    file = parquet_file(tmp_path / "mine.parquet", PNGS, [0, 1, 2, 0, 1, 2], ["x", "y", "z"])
+    images = load(file, classes=["z", "x"])
+    assert images.classes == ("z", "x")
+    assert images.labels.tolist() == [1, 0, 1, 0]
+    assert images.indices.tolist() == [0, 2, 3, 5]
+    assert torch.equal(images.images, load(file).images[images.indices])
+
+
+def test_different_sizes_need_one(tmp_path):
+    file = parquet_file(tmp_path / "mine.parquet", [*PNGS[:2], encoded(picture(size=(12, 10)))])
+    message = r"row 2 is 12 x 10 pixels, those before it are 8 x 8: bring all to one size, with size=8 or --size 8"
+    with pytest.raises(InputError, match=message):
+        load(file)
+    assert load(file, size=8).images.shape == (3, 3, 8, 8)
+
+
+def test_an_unreadable_image_is_named(tmp_path):
+    file = parquet_file(tmp_path / "mine.parquet", [*PNGS[:3], PNGS[3][:40]])
+    with pytest.raises(
+        InputError, match=r"the image in row 3 cannot be read \(.+\): `cascaded data check` lists all such"
+    ):
+        load(file)
+
+
+def test_a_label_without_a_class_is_named(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = parquet_file(tmp_path / "mine.parquet", PNGS[:2], [0, 1], ["x", "y"])
+    table = pq.read_table(file)
+    wrong = table.set_column(1, table.schema.field("label"), pa.array([0, 7]))
+    pq.write_table(wrong, file)
+    with pytest.raises(InputError, match="row 1 has label 7, there are 2 classes"):
+        load(file)
+
+
+def test_all_images_have_a_label_or_none(tmp_path):
+    with pytest.raises(InputError, match="has 1 images without a label"):
+        load(parquet_file(tmp_path / "mine.parquet", PNGS[:3], [0, None, 1]))
+
+
+def test_an_empty_class_is_named_where_it_matters(tmp_path):
+    for split in ("train", "test"):
+        parquet_file(tmp_path / "set" / f"{split}-0.parquet", PNGS[:2], [0, 2], ["x", "y", "z"])
+    with pytest.raises(InputError, match=r"has no image of class 'y' \(1 of 3 are empty\)"):
+        load(tmp_path / "set")
+    assert load(tmp_path / "set", "test").classes == ("x", "y", "z")  # nothing is learned from a test set
+    with pytest.raises(InputError, match="has no image of class 'y'"):
+        load(tmp_path / "set", "test", classes=["x", "y"])
+
+
+def test_nothing_at_all_is_refused(tmp_path):
+    with pytest.raises(InputError, match="has no images: give it some"):
+        load(parquet_file(tmp_path / "mine.parquet", []))

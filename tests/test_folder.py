@@ -1,0 +1,90 @@
+"""Folders of images: their splits, their classes, and what has no place in them."""
+
+import pytest
+import torch
+from PIL import Image
+
+from cascaded.data import load
+from cascaded.data.folder import IMAGES
+from cascaded.errors import InputError
+from tests.pictures import encoded, evil_pickle, image_folder, own_places, picture  # noqa: F401
+
+
+def test_folders_are_splits_and_classes(tmp_path):
+    root = image_folder(tmp_path / "insects", ["train/bee", "train/ant", "test/bee", "test/ant"])
+    train, test = load(root), load(root, "test")
+    assert train.classes == test.classes == ("ant", "bee")
+    assert train.labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert train.indices.tolist() == list(range(6))
+    first = torch.from_numpy(picture(100)).permute(2, 0, 1)  # train/ant was made second
+    assert torch.equal(train.images[0], first)
+    assert not torch.equal(test.images[0], first)
+    assert train.name == str(root)
+
+
+def test_folders_that_are_classes_are_a_training_set(tmp_path):
+    images = load(image_folder(tmp_path / "vehicles", ["car", "train", "bus"]))
+    assert images.classes == ("bus", "car", "train")
+    assert len(images) == 9
+
+
+def test_a_class_that_one_split_lacks_keeps_its_number(tmp_path):
+    root = image_folder(tmp_path / "set", ["train/a", "train/b", "train/c", "test/c"])
+    assert load(root, "test").labels.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("name", ["validation", "valid", "val"])
+def test_validation_has_three_usual_names(name, tmp_path):
+    root = image_folder(tmp_path / "set", [f"{name}/a", "train/a"])
+    assert all(len(load(root, asked)) == 3 for asked in ("validation", "valid", "val"))
+
+
+def test_images_without_folders_have_no_labels(tmp_path):
+    images = load(image_folder(tmp_path, ["loose"]) / "loose")
+    assert images.classes == ()
+    assert images.labels.tolist() == [-1, -1, -1]
+
+
+def test_pillow_reads_all_that_is_taken_for_an_image():
+    assert set(IMAGES) <= set(Image.registered_extensions())
+
+
+def test_hidden_and_other_files_are_passed_over(tmp_path):
+    root = image_folder(tmp_path / "set", ["a", "b"])
+    (root / "a" / "._0.png").write_bytes(b"what other systems leave behind")
+    (root / "a" / "notes.txt").write_text("two of these are blurred")
+    assert len(load(root)) == 6
+
+
+@pytest.mark.parametrize("name", ["a/data.npy", "a/model.pt", "b/cache.PKL", "more.pickle"])
+def test_a_pickle_in_a_folder_is_refused_and_does_not_run(name, tmp_path):
+    root = image_folder(tmp_path / "set", ["a", "b"])
+    (root / name).write_bytes(evil_pickle(tmp_path / "marker"))
+    with pytest.raises(InputError, match="may hold a pickle, and reading one can run any program"):
+        load(root)
+    assert not (tmp_path / "marker").exists()
+
+
+def test_a_pickle_that_is_called_an_image_does_not_run(tmp_path):
+    root = image_folder(tmp_path / "set", ["a"])
+    (root / "a" / "9.png").write_bytes(evil_pickle(tmp_path / "marker"))
+    with pytest.raises(InputError, match=r"9\.png cannot be read \(not an image\): `cascaded data check`"):
+        load(root)
+    assert not (tmp_path / "marker").exists()
+
+
+def test_what_is_wrong_with_a_folder_is_said(tmp_path):
+    root = image_folder(tmp_path / "set", ["train/a", "train/b"])
+    with pytest.raises(InputError, match="has no split 'test', there are train"):
+        load(root, "test")
+    with pytest.raises(InputError, match="is a folder of images, it has no column 'kind'"):
+        load(root, label="kind")
+    (root / "train" / "c").mkdir()
+    with pytest.raises(InputError, match=r"has no image of class 'c' \(1 of 3 are empty\)"):
+        load(root)
+    (root / "train" / "loose.png").write_bytes(encoded(picture()))
+    with pytest.raises(InputError, match=r"loose\.png stands beside the folders a, \.\.\."):
+        load(root)
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(InputError, match="nothing holds no images"):
+        load(tmp_path / "nothing")

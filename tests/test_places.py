@@ -1,0 +1,195 @@
+"""Parquet files and the hub. The hub itself is out of reach here: its answers are made from Parquet files."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import datasets
+import huggingface_hub
+import pytest
+import torch
+
+from cascaded.data import SOURCES, load
+from cascaded.data.columns import Columns
+from cascaded.data.places import parquet
+from cascaded.data.sources import placed
+from cascaded.errors import InputError
+from tests.pictures import encoded, evil_pickle, own_places, parquet_file, picture  # noqa: F401
+
+PNGS = [encoded(picture(seed)) for seed in range(6)]
+
+
+def test_rows_come_in_their_order_with_their_pixels(tmp_path):
+    images = load(parquet_file(tmp_path / "mine.parquet", PNGS, [2, 0, 1, 1, 0, 2], ["x", "y", "z"]))
+    assert images.classes == ("x", "y", "z")
+    assert images.labels.tolist() == [2, 0, 1, 1, 0, 2]
+    assert all(torch.equal(images.images[row].permute(1, 2, 0), torch.from_numpy(picture(row))) for row in range(6))
+
+
+def test_files_of_a_split_are_read_one_after_the_other_wherever_they_are(tmp_path):
+    folder = tmp_path / "with [brackets] and * stars"
+    for part in (0, 1):
+        parquet_file(folder / f"train-{part}-of-2.parquet", PNGS[3 * part : 3 * part + 3], [0, 1, 2], ["x", "y", "z"])
+    parquet_file(folder / "test-0-of-1.parquet", PNGS[:2], [0, 1], ["x", "y", "z"])
+    assert load(folder).labels.tolist() == [0, 1, 2, 0, 1, 2]
+    assert len(load(folder, "test")) == 2
+    with pytest.raises(InputError, match="has no split 'extra', there are test, train"):
+        load(folder, "extra")
+
+
+def test_undeclared_labels_have_the_same_numbers_in_every_split(tmp_path):
+    parquet_file(tmp_path / "set" / "train-0.parquet", PNGS[:3], ["wasp", "ant", "bee"])
+    parquet_file(tmp_path / "set" / "test-0.parquet", PNGS[3:], ["wasp", "wasp", "bee"])
+    assert load(tmp_path / "set").labels.tolist() == [2, 0, 1]
+    assert load(tmp_path / "set", "test").labels.tolist() == [2, 2, 1]
+    numbers = load(parquet_file(tmp_path / "numbers.parquet", PNGS[:3], [1, 0, 1]))
+    assert numbers.classes == ("0", "1")
+
+
+def test_images_without_labels(tmp_path):
+    images = load(parquet_file(tmp_path / "mine.parquet", PNGS))
+    assert (images.labels == -1).all()
+    assert images.classes == ()
+
+
+def test_one_file_is_not_both_training_and_test_set(tmp_path):
+    file = parquet_file(tmp_path / "mine.parquet", PNGS, [0] * 6, ["x"])
+    with pytest.raises(InputError, match="has no split 'test', there are train"):
+        load(file, "test")
+    assert len(load(file.rename(tmp_path / "test-0-of-1.parquet"), "test")) == 6
+
+
+@pytest.mark.parametrize("name", ["data.parquet", "data.npy", "data.pt", "data.pkl"])
+def test_a_pickle_is_refused_whatever_it_is_called_and_does_not_run(name, tmp_path):
+    (tmp_path / name).write_bytes(evil_pickle(tmp_path / "marker"))
+    with pytest.raises(InputError, match=r"is not Parquet|may hold a pickle"):
+        load(tmp_path / name)
+    assert not (tmp_path / "marker").exists()
+
+
+def test_what_is_wrong_with_a_file_is_said(tmp_path):
+    file = parquet_file(tmp_path / "mine.parquet", PNGS, [0, 1, 0, 1, 0, 1], ["x", "y"])
+    with pytest.raises(InputError, match="no column 'pic', there are img, label"):
+        load(file, image="pic")
+    (tmp_path / "cut.parquet").write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(InputError, match=r"cut\.parquet is not Parquet"):
+        load(tmp_path / "cut.parquet")
+    (tmp_path / "hollow.parquet").write_bytes(b"PAR1 and nothing else PAR1")
+    with pytest.raises(InputError, match=r"hollow\.parquet cannot be read \("):
+        load(tmp_path / "hollow.parquet")
+    (tmp_path / "readme.txt").write_text("no data")
+    with pytest.raises(InputError, match=r"neither a folder nor a \.parquet file"):
+        load(tmp_path / "readme.txt")
+
+
+def test_a_row_that_only_names_a_file_is_not_followed(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "secret.png").write_bytes(PNGS[0])
+    rows = pa.table({"img": [{"bytes": None, "path": str(tmp_path / "secret.png")}]})
+    pq.write_table(rows, tmp_path / "mine.parquet")
+    with pytest.raises(InputError, match=r"row 0 cannot be read \(the row holds no bytes\)"):
+        load(tmp_path / "mine.parquet", image="img")
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """A hub with one data set of ten rows, row n showing picture n; it can be switched off, or say another version."""
+    numbers = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    file = parquet_file(
+        tmp_path / "hub.parquet", [encoded(picture(row)) for row in numbers], numbers, list("abcdefghij")
+    )
+    rows, local = parquet([file]), datasets.load_dataset
+    state = SimpleNamespace(version="1" * 40, up=True, opened=[])
+
+    def dataset_info(self, name, timeout):
+        if not state.up:
+            raise huggingface_hub.errors.OfflineModeIsEnabled("offline mode is enabled")
+        return SimpleNamespace(sha=state.version)
+
+    def load_dataset(name, config=None, revision=None, streaming=True, **files):
+        if name == "parquet":
+            return local(name, streaming=streaming, **files)
+        state.opened.append((name, config, revision, streaming))
+        return datasets.IterableDatasetDict({"train": rows, "valid": rows, "extra": rows})
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", dataset_info)
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    return state
+
+
+def test_a_data_set_of_the_hub_is_streamed_at_the_version_that_the_key_names(hub):
+    images = load("someone/letters:small", classes=["c", "a"])
+    assert hub.opened == [("someone/letters", "small", "1" * 40, True)]
+    assert images.labels.tolist() == [1, 0]
+    assert images.indices.tolist() == [0, 2]
+
+
+def test_the_hub_is_read_once_for_each_version(hub):
+    for _ in range(2):
+        load("someone/letters")
+    assert len(hub.opened) == 1
+    hub.version = "2" * 40
+    load("someone/letters")
+    assert len(hub.opened) == 2
+
+
+def test_what_was_decoded_is_there_when_the_hub_is_not(hub):
+    there = load("someone/letters")
+    hub.up = False
+    assert torch.equal(load("someone/letters").images, there.images)
+    with pytest.raises(InputError, match=r"someone/letters is on the hub, which cannot be reached \(offline mode\)"):
+        load("someone/letters", size=4)
+
+
+def test_validation_and_test_images_from_one_split_differ(hub):
+    validation, test = (load("tinyimagenet-resize", split) for split in ("validation", "test"))
+    assert validation.indices.tolist() == [0, 2, 4, 6, 8]
+    assert test.indices.tolist() == [1, 3, 5, 7, 9]
+    halves = [SOURCES["lsun-crop"].splits[split].rows for split in ("validation", "test")]
+    assert [len(range(*half.indices(10_000))) for half in halves] == [5000, 5000]
+    assert not set(range(*halves[0].indices(10_000))) & set(range(*halves[1].indices(10_000)))
+
+
+def test_a_split_that_the_hub_lacks_is_named(hub):
+    with pytest.raises(InputError, match="someone/letters has no split 'test', there are train, valid, extra"):
+        load("someone/letters", "test")
+
+
+def test_only_the_rows_of_wanted_classes_are_decoded(hub, monkeypatch):
+    seen = []
+    decode = sys.modules["cascaded.data.collect"].decode
+    monkeypatch.setattr("cascaded.data.collect.decode", lambda *given: seen.append(1) or decode(*given))
+    load("someone/letters", classes=["a", "b"])
+    assert len(seen) == 2
+
+
+def test_local_files_come_before_the_hub(hub, tmp_path, monkeypatch):
+    monkeypatch.setenv("CASCADED_DATA", str(tmp_path / "data"))
+    parquet_file(tmp_path / "data" / "cifar10" / "train-0-of-1.parquet", PNGS, [0, 1] * 3, ["x", "y"])
+    assert load("cifar10").classes == ("x", "y")
+    assert not hub.opened
+    parquet_file(tmp_path / "data" / "tinyimagenet" / "valid-0.parquet", PNGS, [0, 1] * 3, ["x", "y"])
+    rows = placed(SOURCES["tinyimagenet-crop"], "test").open(Columns()).rows()
+    assert [row.index for row in rows] == [1, 3, 5]  # a copy of the hub's files counts as the hub's
+
+
+@pytest.mark.parametrize("settings", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}])
+def test_without_a_network_one_sentence_says_what_to_do(settings, tmp_path):
+    program = """
+from cascaded.data import load
+try:
+    load("cifar10")
+except ValueError as told:
+    print(told)
+"""
+    places = {"CASCADED_CACHE": str(tmp_path), "HF_HOME": str(tmp_path), **settings}
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env={**os.environ, **places}
+    )
+    assert told.stdout.startswith("uoft-cs/cifar10 is on the hub, which cannot be reached (")
+    way = "connect, or put train-*.parquet into $CASCADED_DATA/cifar10/, or use --data digits\n"
+    assert told.stdout.endswith(way)
+    assert told.stderr == ""

@@ -1,0 +1,139 @@
+"""Several processes train one network as one would."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import distributed, multiprocessing
+
+import cascaded
+from cascaded.errors import InputError
+from cascaded.learning import checkpoint
+from cascaded.learning.learner import Learner
+from cascaded.learning.method import make_method
+from cascaded.learning.processes import Team, averaging, choose_device, share_statistics
+from cascaded.learning.runs import read_metrics
+
+MODELS = ["cascaded-td", "cascaded-td-multihead", "cascaded-ce", "serial-td", "shallow-deep"]
+
+
+def network(model):
+    generator = torch.Generator().manual_seed(0)
+    heads = make_method(model).heads
+    if model == "cascaded-ce":
+        return cascaded.densenet((1, 1), growth=2, num_classes=3, generator=generator).double()
+    return cascaded.resnet((1, 1), width=4, num_classes=3, heads=heads, generator=generator).double()
+
+
+def batch():
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(6, 3, 8, 8, generator=generator, dtype=torch.float64), torch.arange(6) % 3
+
+
+def learned(learner, net, images, labels):
+    learner(images, labels).backward()
+    gradients = {f"gradient of {name}": p.grad for name, p in net.named_parameters()}
+    return gradients | {name: buffer for name, buffer in net.named_buffers() if "running" in name}
+
+
+def half(rank, folder):
+    """What one of two processes does; afterwards everything it has is compared."""
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    team, found = Team(rank, 2), {}
+    for model in MODELS:
+        net = network(model)
+        share_statistics(net)
+        learner = averaging(Learner(net, make_method(model)))
+        images, labels = (team.share(each) for each in batch())
+        found[model] = learned(learner, net, images, labels)
+    assert team.mean(torch.tensor(float(rank))) == 0.5
+    assert team.hand_out(b"told" if team.leads else None) == b"told"
+    assert team.hand_out(None) == b""
+    torch.save(found, f"{folder}/{rank}")
+    distributed.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def halves(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("halves")
+    multiprocessing.spawn(half, (str(folder),), nprocs=2)
+    return [torch.load(folder / str(rank), weights_only=True) for rank in range(2)]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_two_half_batches_give_the_gradient_and_the_statistics_of_the_whole_batch(model, halves):
+    net = network(model)
+    whole = learned(Learner(net, make_method(model)), net, *batch())
+    for found in halves:
+        assert found[model].keys() == whole.keys()
+        for name, expected in whole.items():
+            torch.testing.assert_close(
+                found[model][name], expected, rtol=1e-9, atol=1e-11, msg=lambda m, n=name: f"{n}: {m}"
+            )
+
+
+def test_without_shared_statistics_two_halves_are_not_the_whole():
+    """What the test above would miss if nothing were shared."""
+    net, (images, labels) = network("cascaded-td"), batch()
+    learner = Learner(net, make_method("cascaded-td"))
+    whole = learned(learner, net, images, labels)["gradient of stem.0.weight"].clone()
+    net.zero_grad()
+    ((learner(images[:3], labels[:3]) + learner(images[3:], labels[3:])) / 2).backward()
+    assert not torch.allclose(net.stem[0].weight.grad, whole, rtol=0.01)
+
+
+def torchrun(arguments, tmp_path, processes=2):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    together = ["--nproc-per-node", str(processes), "--master-port", str(port)]
+    command = [sys.executable, "-m", "torch.distributed.run", *together, "-m", "cascaded", "train", *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CASCADED_CACHE": str(tmp_path / "cache")}
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
+
+
+def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
+    arguments = [
+        "--data",
+        "digits",
+        "--limit",
+        "64",
+        "--epochs",
+        "2",
+        "--width",
+        "2",
+        "--batch",
+        "64",
+        "--device",
+        "cpu",
+    ]
+    out = tmp_path / "two"
+    ended = torchrun([*arguments, "--out", str(out)], tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("wrote") == 1  # one process speaks
+    assert "Warning" not in ended.stderr
+    (max((out / "0" / "checkpoints").iterdir()) / "manifest.json").unlink()
+    ended = torchrun([*arguments, "--out", str(out), "--resume"], tmp_path)
+    assert "going on after step 1 of 2" in ended.stderr, ended.stderr
+    alone = torchrun([*arguments, "--out", str(tmp_path / "one")], tmp_path, processes=1)
+    assert alone.returncode == 0, alone.stderr
+    one, two = (checkpoint.newest(tmp_path / each / "0").model for each in ("one", "two"))
+    for name, expected in one.items():
+        torch.testing.assert_close(two[name], expected, rtol=5e-3, atol=5e-3)
+    assert len(read_metrics(out / "0")) == 2
+
+    refused = torchrun([*arguments, "--out", str(out)], tmp_path)
+    assert refused.returncode != 0
+    assert refused.stderr.count("holds this run already: say --resume") == 1
+    assert "gloo" not in refused.stderr
+
+
+def test_a_device_that_is_not_there_is_refused():
+    assert choose_device("cpu") == torch.device("cpu")
+    for name in ("cuda:99", "toaster"):
+        with pytest.raises(InputError, match=f"--device is {name}, which is not to be had here .*: say --device cpu"):
+            choose_device(name)

@@ -1,0 +1,139 @@
+"""Names, and what is behind them: real CIFAR images where there are some."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from PIL import Image
+
+import cascaded.data
+from cascaded.data import SOURCES, augmentation, load
+from cascaded.data.augment import Augment
+from cascaded.data.columns import Columns
+from cascaded.data.decode import decode
+from cascaded.data.sources import placed
+from cascaded.errors import InputError
+from tests.pictures import REAL, needs_real, own_places  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("cifra10", "there is no data set 'cifra10': say cifar10\\?"),
+        ("xyz", "there is no data set 'xyz': see `cascaded data list`"),
+        ("nowhere/at/all", "there is no file or folder nowhere/at/all: check the path"),
+        ("./nothing", "there is no file or folder ./nothing"),
+        ("nothing.parquet", "there is no file or folder nothing.parquet"),
+        ("imagenet", "imagenet has a thousand classes, too many to load: name some with --classes, or take terriers"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_a_way_out(name, message):
+    with pytest.raises(InputError, match=message):
+        load(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "message"),
+    [
+        ("cifar10", "validation", "cifar10 has no split 'validation', there are train, test: hold some of train out"),
+        ("digits", "extra", "digits has no split 'extra', there are train, test: say one of them"),
+        ("lsun-crop", "train", "lsun-crop has no split 'train', there are validation, test"),
+    ],
+)
+def test_a_split_that_is_not_there_is_refused_with_those_that_are(name, split, message):
+    with pytest.raises(InputError, match=message):
+        load(name, split)
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(InputError, match="size is 0"):
+        load("digits", size=0)
+    with pytest.raises(InputError, match="classes is the string '7'"):
+        load("digits", classes="7")
+    with pytest.raises(InputError, match="no class 'seven' among the 10"):
+        load("digits", classes=["seven"])
+
+
+def test_names_that_need_no_loading_are_there():
+    assert set(cascaded.data.__all__) <= set(dir(cascaded.data))
+    with pytest.raises(AttributeError, match="no attribute 'laod'"):
+        _ = cascaded.data.laod
+    assert all(source.name == name and source.about for name, source in SOURCES.items())
+
+
+def test_each_source_is_augmented_in_its_way_and_others_in_proportion():
+    assert augmentation("cifar10", 32) == Augment(4, True, 8)
+    assert augmentation("tinyimagenet", 64) == Augment(11, True, 0)
+    assert augmentation("digits", 8) == Augment(1, False, 0)
+    assert augmentation("digits", 16) == Augment(2, False, 0)
+    assert augmentation("terriers", 224) == Augment(28, True, 0)
+    assert augmentation("cifar10", 64) == augmentation(Path("my/folder"), 64) == Augment(8, True, 16)
+
+
+@pytest.fixture(scope="module")
+def cifar10_test(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CASCADED_DATA", str(REAL))
+        return load("cifar10", "test", cache=tmp_path_factory.mktemp("cache"))
+
+
+@needs_real
+def test_cifar10_test_images_are_pillows_to_the_pixel(cifar10_test):
+    table = pq.read_table(Path(str(REAL)) / "cifar10" / "test-00000-of-00001.parquet")
+    assert cifar10_test.labels.tolist() == table["label"].to_pylist()
+    assert cifar10_test.indices.tolist() == list(range(10_000))
+    for row in [0, 1, 9_999, *np.random.default_rng(0).integers(0, 10_000, 200).tolist()]:
+        pixels = np.asarray(Image.open(io.BytesIO(table["img"][row]["bytes"].as_py())).convert("RGB"))
+        assert torch.equal(cifar10_test.images[row].permute(1, 2, 0), torch.from_numpy(pixels.copy()))
+
+
+@needs_real
+def test_cifar10_test_images_fit_the_human_judgements_of_cifar10h(cifar10_test):
+    counts = np.load(Path(str(REAL)) / "cifar10h-counts.npy", allow_pickle=False)
+    assert (torch.from_numpy(counts).argmax(1) == cifar10_test.labels).sum() == 9_921
+    assert cifar10_test.classes[3] == "cat"
+
+
+@needs_real
+def test_cifar10_training_images_stand_in_the_order_of_the_c_scores(monkeypatch):
+    monkeypatch.setenv("CASCADED_DATA", str(REAL))
+    rows = placed(SOURCES["cifar10"], "train").open(Columns()).rows()
+    scores = np.load(Path(str(REAL)) / "cifar10-cscores-orig-order.npz", allow_pickle=False)
+    labels = []
+    for row in rows:
+        labels.append(row.label)
+        if row.index % 5000 == 0:
+            assert decode(row.read()).pixels.shape == (3, 32, 32)
+    assert labels == scores["labels"].tolist()
+
+
+@needs_real
+def test_cifar100_has_coarse_labels_that_follow_from_the_fine_ones(monkeypatch):
+    monkeypatch.setenv("CASCADED_DATA", str(REAL))
+    images = load("cifar100", "test", classes=["beaver", "dolphin", "maple_tree"])
+    assert images.classes == ("beaver", "dolphin", "maple_tree")
+    assert images.labels.bincount().tolist() == [100, 100, 100]
+    assert images.coarse is not None
+    assert len(images.coarse_classes) == 20
+    pairs = {*zip(images.labels.tolist(), images.coarse.tolist(), strict=True)}
+    groups = {images.classes[label]: images.coarse_classes[coarse] for label, coarse in pairs}
+    assert groups == {"beaver": "aquatic_mammals", "dolphin": "aquatic_mammals", "maple_tree": "trees"}
+
+
+@needs_real
+def test_tiny_images_are_cropped_or_resized(monkeypatch):
+    monkeypatch.setenv("CASCADED_DATA", str(REAL))
+    some = ["n01443537", "n01629819"]
+    whole, crop, small = (
+        load(name, "test", classes=some) for name in ("tinyimagenet", "tinyimagenet-crop", "tinyimagenet-resize")
+    )
+    assert torch.equal(crop.images, whole.images[:, :, 16:48, 16:48])
+    assert small.images.shape == (20, 3, 32, 32)
+    averaged = torch.nn.functional.avg_pool2d(whole.images.float(), 2)
+    assert (small.images - averaged).abs().mean() < 8  # Pillow's filter is wider, the picture is the same
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: 1 / 0)
+    with pytest.raises(InputError, match=r"tiny-imagenet is on the hub.* \(test, validation found there\)"):
+        load("tinyimagenet")
