@@ -7,7 +7,14 @@ import sys
 
 import pytest
 
+from cascaded import cli
 from cascaded.cli import COMMANDS
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path / "cache"))
 
 
 def cascaded(*arguments, **options):
@@ -41,7 +48,7 @@ def test_help_does_not_import_torch(arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no command given: say one of bench"),
+        ([], "no command given: say one of train"),
         (["bnech"], "there is no command 'bnech': say bench?"),
         (["xyz"], "there is no command 'xyz': see cascaded --help"),
         (["bench", "--width", "0"], "--width is 0: give numbers of at least 1"),
@@ -53,13 +60,36 @@ def test_help_does_not_import_torch(arguments):
         (["bench", "--widht", "3"], "Perhaps you meant"),
         (["bench", "--width", "wide"], "--width"),
         (["bench", "--model", "alexnet"], "resnet18"),
+        (["train", "--data", "cifar11"], "there is no data set 'cifar11': say cifar10?"),
+        (["train", "--data", "no/such/folder"], "there is no file or folder no/such/folder"),
+        (["train", "--model", "cascaded-ce", "--lam", "0"], "cascaded-ce learns from the last step alone"),
+        (["train", "--lam", "half"], "--lam is 'half': give a number"),
+        (["train", "--model", "td"], "cascaded-td"),
+        (["train", "--rate", "-1"], "rate is -1.0: give a positive number"),
+        (["train", "--threads", "0"], "--threads is 0: give at least 1"),
+        (["train", "--device", "toaster"], "say --device cpu"),
+        (["train", "--noise", "fog"], "fog"),
+        (["train", "--out", "/proc/nowhere"], "cannot be written"),
+        (["sweep", "--jobs", "0"], "--jobs is 0: give at least 1"),
+        (["sweep", "--seeds"], "--seeds is empty: give at least one"),
+        (["sweep", "--models", "cascaded-td", "--lam", "7"], "lam is 7.0"),
+        (["sweep", "--rate", "0"], "rate is 0.0"),
+        (["data", "show"], "show needs a data set"),
+        (["data", "show", "digts"], "say digits?"),
     ],
 )
-def test_wrong_commands_end_in_a_sentence_and_exit_code_two(arguments, message):
-    told = cascaded(*arguments)
+def test_wrong_commands_end_in_a_sentence_and_exit_code_two(arguments, message, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["cascaded", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_wrong_command_shows_no_traceback():
+    told = cascaded("train", "--data", "cifar11")
     assert told.returncode == 2
-    assert message in told.stderr
-    assert "Traceback" not in told.stderr
+    assert told.stderr == "cascaded: there is no data set 'cifar11': say cifar10?\n"
 
 
 def test_bench_writes_what_it_shows(tmp_path):
@@ -70,3 +100,14 @@ def test_bench_writes_what_it_shows(tmp_path):
     assert f"wrote {tmp_path / 'new' / 'bench.json'}" in told.stdout.replace("\n", "")
     settings = json.loads((tmp_path / "new" / "bench.json").read_text())["settings"]
     assert [setting["task"] for setting in settings] == ["train", "evaluate"]
+
+
+def test_train_from_nothing_then_again(tmp_path):
+    words = ["train", "--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--out"]
+    told = cascaded(*words, str(tmp_path / "runs"))
+    assert told.returncode == 0, told.stderr
+    assert "test accuracy" in told.stdout
+    assert f"wrote {tmp_path / 'runs' / '0'}" in told.stdout
+    again = cascaded(*words, str(tmp_path / "runs"))
+    assert again.returncode == 2
+    assert "holds this run already: say --resume" in again.stderr

@@ -73,19 +73,15 @@ def _check_writable(file: Path) -> None:
 def _measure(
     settings: list[Setting], repeats: int, memory: bool, json: Path | None
 ) -> dict[Setting, dict[str, Measurement]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     from cascaded.bench.contest import CONTENDERS, contest
     from cascaded.bench.report import save
+    from cascaded.progress import progress
 
     results = {}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("", total=len(settings) * len(CONTENDERS) * (repeats + 1 + int(memory)))
+    with progress("benchmark", len(settings) * len(CONTENDERS) * (repeats + 1 + int(memory))) as shown:
         for setting in settings:
-            progress.update(bar, description=f"{setting.task} width {setting.width} batch {setting.batch}")
-            results[setting] = contest(setting, repeats, memory, told=lambda: progress.advance(bar))
+            what = f"{setting.task} width {setting.width} batch {setting.batch}"
+            results[setting] = contest(setting, repeats, memory, told=lambda what=what: shown.advance(1, what))
             if json is not None:
                 save(results, json)  # what is measured is kept, whatever comes next
     return results

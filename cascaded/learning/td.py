@@ -93,6 +93,8 @@ def distributions(trace: Float[Tensor, "time batch classes"], labels: Labels) ->
         return _soft(labels, classes).to(trace)
     if labels.dim() != 1:
         raise InputError(f"labels have shape {tuple(labels.shape)}: give whole numbers (batch,), or probabilities")
+    if labels.is_meta:  # shapes without values, for counting operations
+        return trace.new_zeros(batch, classes)
     if batch and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         raise InputError(
             f"labels go from {int(labels.min())} to {int(labels.max())}, the trace has {classes} classes: labels must "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import signal
 import time
@@ -26,6 +27,9 @@ from cascaded.learning.seeds import generator_at
 from cascaded.learning.spec import Spec
 from cascaded.learning.trainer import Trainer
 from cascaded.models.networks import make_network
+
+WITH_PARENT = "CASCADED_WITH_PARENT"
+"""Set in the environment of a run that is to stop, with everything kept, when the process that started it is gone."""
 
 LARGE = 128
 """Images of this size and larger get the large stem, 7x7 with stride 2."""
@@ -119,23 +123,33 @@ def build(spec: Spec, classes: int, shape: torch.Size) -> Cascade:
     )
 
 
+class _Asked:
+    """Whether a run has been asked to stop: by a signal, or because the sweep it belongs to is gone."""
+
+    def __init__(self):
+        self.signals: list[int] = []
+        self.parent = os.getppid() if WITH_PARENT in os.environ else None
+
+    def __bool__(self) -> bool:
+        return bool(self.signals) or self.parent not in (None, os.getppid())
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.signals:
+            raise KeyboardInterrupt  # asked twice: now
+        self.signals.append(number)
+
+
 @contextmanager
-def _stopping(own: Team) -> Iterator[list[int]]:
-    """Finish the step and keep everything when asked to stop; a list that is filled when that happens.
+def _stopping(own: Team) -> Iterator[_Asked | None]:
+    """Finish the step and keep everything when asked to stop.
 
     Processes of a team would stop at different steps and wait for each other: they rely on the last checkpoint.
     """
-    asked: list[int] = []
     if own.size > 1:
-        yield asked
+        yield None
         return
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if asked:
-            raise KeyboardInterrupt  # asked twice: now
-        asked.append(number)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    asked = _Asked()
+    before = {number: signal.signal(number, asked) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked
     finally:

@@ -127,7 +127,7 @@ def _process(folder: Path, arguments: list[str], threads: int) -> subprocess.Pop
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+            env={**os.environ, "OMP_NUM_THREADS": str(threads), "CASCADED_WITH_PARENT": "1"},
             start_new_session=True,  # Ctrl-C is for the sweep, which then asks its runs to stop
         )
 

@@ -1,0 +1,63 @@
+"""What a run tells while it goes."""
+
+import importlib.util
+
+import pytest
+import torch
+
+from cascaded import Recipe, Spec
+from cascaded.errors import InputError
+from cascaded.learning import journal
+from cascaded.learning.journal import three
+from cascaded.learning.runs import read_metrics
+from cascaded.learning.training import Where, train
+
+TINY = Spec("digits", recipe=Recipe(width=2, epochs=2, batch=32, rate=0.05), limit=64, lam=(1.0, 0.0))
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def test_accuracy_is_told_at_the_first_the_middle_and_the_last_step():
+    assert three([k / 10 for k in range(1, 10)]) == "10.0% at step 1, 50.0% at 5, 90.0% at 9"
+    assert three([0.5]) == "50.0% at step 1"
+    assert three([0.5, 0.75]) == "50.0% at step 1, 75.0% at 2"
+
+
+def test_a_line_an_epoch_where_there_is_no_terminal(tmp_path, capsys):
+    train(TINY, tmp_path, Where(torch.device("cpu")))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
+    assert "validation" in lines[0]
+    assert "test" in lines[1]
+    assert "test" not in lines[0]
+
+
+def test_metrics_tell_the_rate_and_the_lambda_that_the_epoch_ended_with(tmp_path):
+    train(TINY, tmp_path, Where(torch.device("cpu")))
+    assert [(line["rate"], line["lam"]) for line in read_metrics(tmp_path)] == [(0.05, 1.0), (0.05, 0.0)]
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("tensorboard"),
+    reason="tensorboard is not installed: pip install 'cascaded[tensorboard]'",
+)
+@pytest.mark.filterwarnings("ignore")  # of tensorboard's own reader
+def test_tensorboard_reads_the_same_numbers(tmp_path):
+    train(TINY, tmp_path, Where(torch.device("cpu"), tensorboard=True))
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    told = read_metrics(tmp_path)
+    assert [each.value for each in events.Scalars("loss")] == pytest.approx([line["loss"] for line in told])
+    last = [each.value for each in events.Scalars("accuracy/step 9")]
+    assert last == pytest.approx([line["accuracy"][8] for line in told])
+
+
+def test_tensorboard_that_is_not_there_is_said_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
+    with pytest.raises(InputError, match=r"pip install 'cascaded\[tensorboard\]'"):
+        journal._events(tmp_path, 0)

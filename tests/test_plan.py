@@ -1,0 +1,38 @@
+"""Which runs a sweep has."""
+
+from pathlib import Path
+
+import pytest
+
+from cascaded.errors import InputError
+from cascaded.sweep.plan import plan
+
+
+def test_models_times_lambdas_times_seeds_and_models_without_lambda_once_a_seed(tmp_path):
+    jobs = plan(["cascaded-td", "cascaded-ce"], ["0", "1:0"], [0, 1], tmp_path)
+    names = ["cascaded-td-lam0", "cascaded-td-lam1-0", "cascaded-ce"]
+    assert [job.folder for job in jobs] == [tmp_path / name / str(seed) for seed in (0, 1) for name in names]
+    assert [job.lam for job in jobs[:3]] == ["0", "1:0", None]
+
+
+def test_without_lambdas_every_model_has_its_own():
+    assert [job.name for job in plan(["serial-td", "shallow-deep"], [], [3], Path("runs"))] == [
+        "serial-td",
+        "shallow-deep",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("models", "lams", "seeds", "message"),
+    [
+        ([], [], [0], "--models is empty"),
+        (["serial-ce"], [], [], "--seeds is empty"),
+        (["serial-ce"], [], [1, 1], "--seeds names the same one twice"),
+        (["cascaded-td"], ["0", "0.0"], [0], "--lam names the same lambda twice"),
+        (["cascaded-td"], ["2"], [0], r"lam is 2\.0"),
+        (["cascade"], [], [0], "there is no model 'cascade'"),
+    ],
+)
+def test_impossible_sweeps_are_refused(models, lams, seeds, message):
+    with pytest.raises(InputError, match=message):
+        plan(models, lams, seeds, Path("runs"))

@@ -1,0 +1,71 @@
+"""Progress: a bar on a terminal, a line now and then elsewhere, nothing where another process speaks."""
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from cascaded import progress as module
+from cascaded.progress import minutes, progress
+
+PROGRAM = """
+from cascaded.progress import progress
+with progress("counting", 3) as told:
+    for k in range(3):
+        told.advance(1, f"counted {k + 1}")
+    told.say("a line that stays")
+"""
+
+
+def test_elsewhere_a_line_now_and_then(capsys, monkeypatch):
+    monkeypatch.setattr(module, "EVERY", 0.0)
+    with progress("counting", 4, done=1) as told:
+        told.advance()
+        told.advance(2, "nearly")
+        told.say("said")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("counting: 2/4, ")
+    assert lines[1] == "nearly: 4/4, 0 s left"
+    assert lines[2] == "said"
+
+
+def test_lines_are_not_more_frequent_than_that(capsys):
+    with progress("counting", 100) as told:
+        for _ in range(100):
+            told.advance()
+    assert capsys.readouterr().err == ""
+
+
+def test_quiet_is_quiet(capsys, monkeypatch):
+    monkeypatch.setattr(module, "EVERY", 0.0)
+    with progress("counting", 2, quiet=True) as told:
+        told.advance()
+        told.say("said")
+    assert capsys.readouterr().err == ""
+    assert told.done == 1
+
+
+def test_on_a_terminal_a_bar():
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    subprocess.run([sys.executable, "-c", PROGRAM], stderr=follower, check=True, env=environment)
+    os.close(follower)
+    shown = b""
+    try:
+        while block := os.read(leader, 4096):
+            shown += block
+    except OSError:  # the end of a terminal
+        pass
+    os.close(leader)
+    assert "counted 3" in shown.decode()
+    assert "3/3" in shown.decode()
+    assert "a line that stays" in shown.decode()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.4, "0 s"), (89, "89 s"), (90, "2 min"), (3600, "60 min"), (12000, "3 h 20 min")]
+)
+def test_time_is_told_as_people_say_it(seconds, told):
+    assert minutes(seconds) == told
