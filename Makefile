@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench docs clean
+.PHONY: help setup extras demo test lint bench docs clean
 
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +16,12 @@ setup: .venv/installed  ## create .venv and install cascaded there, with pinned 
 	@$(PYTHON) -c 'import sys; sys.exit("cascaded needs Python 3.10 or newer, $(PYTHON) is " + sys.version.split()[0] + ": say make PYTHON=python3.11") if sys.version_info < (3, 10) else None'
 	$(PYTHON) -m venv .venv
 	$(PIP) --editable '.[dev]'
+	@touch $@
+
+extras: .venv/extended  ## also install the optional parts: Ray for sweeps on a cluster, tensorboard
+
+.venv/extended: .venv/installed
+	$(PIP) --editable '.[cluster,tensorboard]'
 	@touch $@
 
 .venv/documented: .venv/installed

@@ -1,5 +1,6 @@
 """What all tests share: shapes are checked at run time, drawn examples are the same in every run."""
 
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
@@ -7,11 +8,18 @@ from jaxtyping import install_import_hook
 import tests.checked
 
 # where a user's input is checked by hand, with a better sentence, annotations are left alone
-SHAPES_CHECKED = ["block", "conv", "film", "state"]
-install_import_hook([f"cascaded.cascade.{module}" for module in SHAPES_CHECKED], f"{tests.checked.__name__}.checked")
+SHAPES_CHECKED = ["cascade.block", "cascade.conv", "cascade.film", "cascade.state"]
+SHAPES_CHECKED += ["data.draws", "data.optics", "data.perlin", "learning.learner"]
+install_import_hook([f"cascaded.{module}" for module in SHAPES_CHECKED], f"{tests.checked.__name__}.checked")
 
 settings.register_profile(
     "cascaded", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("cascaded")
 torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _cache_of_its_own(tmp_path_factory, monkeypatch):
+    """What tests decode does not end up in the home of whoever runs them."""
+    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))

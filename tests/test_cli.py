@@ -14,7 +14,6 @@ from cascaded.cli import COMMANDS
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path / "cache"))
 
 
 def cascaded(*arguments, **options):

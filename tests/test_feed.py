@@ -14,11 +14,6 @@ from cascaded.learning.processes import Team
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def feed(team=None, **changes):
     recipe = Recipe(**{"batch": 32, **changes})
     return make_feed(Spec("digits", recipe=recipe, limit=200), team or Team(), CPU)

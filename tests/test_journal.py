@@ -15,11 +15,6 @@ from cascaded.learning.training import Where, train
 TINY = Spec("digits", recipe=Recipe(width=2, epochs=2, batch=32, rate=0.05), limit=64, lam=(1.0, 0.0))
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def test_accuracy_is_told_at_the_first_the_middle_and_the_last_step():
     assert three([k / 10 for k in range(1, 10)]) == "10.0% at step 1, 50.0% at 5, 90.0% at 9"
     assert three([0.5]) == "50.0% at step 1"

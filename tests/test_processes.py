@@ -92,7 +92,7 @@ def torchrun(arguments, tmp_path, processes=2):
         port = free.getsockname()[1]
     together = ["--nproc-per-node", str(processes), "--master-port", str(port)]
     command = [sys.executable, "-m", "torch.distributed.run", *together, "-m", "cascaded", "train", *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CASCADED_CACHE": str(tmp_path / "cache")}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
 
 

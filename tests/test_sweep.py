@@ -19,7 +19,7 @@ TINY = ["--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "-
 def sweep(tmp_path):
     def run(*arguments, start=subprocess.run, **options):
         command = [sys.executable, "-m", "cascaded", "sweep", *TINY, "--out", str(tmp_path / "runs"), *arguments]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "CASCADED_CACHE": str(tmp_path / "cache")}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
         return start(command, **piped, **options)
 
@@ -113,7 +113,7 @@ sys.exit(ended.returncode)
 def test_a_sweep_runs_on_both_nodes_of_a_ray_cluster(tmp_path):
     runs = tmp_path / "runs"
     arguments = [*TINY, "--seeds", "0", "1", "2", "3", "--out", str(runs), "--engine", "ray"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CASCADED_CACHE": str(tmp_path / "cache")}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
     command = [sys.executable, "-W", "ignore", "-c", RAY, *arguments]
     told = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)

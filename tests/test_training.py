@@ -22,11 +22,6 @@ TINY = Recipe(width=2, epochs=2, batch=64, rate=0.05, schedule="one-cycle")
 HERE = Where(torch.device("cpu"), checkpoint_seconds=0.0)  # a checkpoint a step
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def spec(**changes):
     return Spec(**{"data": "digits", "recipe": TINY, "limit": 320, **changes})
 
@@ -51,7 +46,6 @@ def assert_same(one, other):
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
     """The runs that others are held against, by model."""
-    os.environ["CASCADED_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
     made = {}
 
     def run(model):

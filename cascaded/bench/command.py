@@ -94,6 +94,6 @@ def _show(results: dict[Setting, dict[str, Measurement]], json: Path | None) -> 
 
     console = Console()
     if not console.is_terminal:
-        console.width = 150  # in a file or a pipe nothing needs to wrap
+        console.width = 170  # in a file or a pipe nothing needs to wrap
     console.print(table(results))
     console.print(f"wrote {json}" if json is not None else "next: the same with --json FILE keeps every figure")
