@@ -14,6 +14,7 @@ import torch
 from cascaded import Recipe, Spec
 from cascaded.errors import InputError
 from cascaded.learning import checkpoint, training
+from cascaded.learning.method import METHODS
 from cascaded.learning.runs import checkpoint_places, read_metrics
 from cascaded.learning.trainer import DivergedError
 from cascaded.learning.training import Where, train
@@ -182,6 +183,29 @@ def test_weights_that_are_not_finite_are_never_kept(tmp_path, monkeypatch):
 def test_what_cannot_be_trained_is_refused_in_a_sentence(tmp_path, change, message):
     with pytest.raises(InputError, match=message):
         train(spec(**change), tmp_path, HERE)
+
+
+@pytest.mark.parametrize("model", METHODS)
+def test_every_model_trains_from_nothing(model, tmp_path):
+    folder = tmp_path / model
+    told = train(spec(model=model, recipe=TINY.but(epochs=1)), folder, Where(torch.device("cpu")))
+    assert len(told["accuracy"]) == len(told["test"]) == 9
+    assert checkpoint.newest(folder).position["step"] == 5
+
+
+@pytest.mark.parametrize("network", ["resnet34", "resnet50"])
+def test_every_network_trains_from_nothing(network, tmp_path):
+    told = train(spec(network=network, limit=64, recipe=TINY.but(epochs=1)), tmp_path, Where(torch.device("cpu")))
+    assert len(told["accuracy"]) == 17
+
+
+def test_cascaded_and_serial_cross_entropy_have_the_same_weights(uninterrupted):
+    one, other = (checkpoint.newest(uninterrupted(model)).model for model in ("cascaded-ce", "serial-ce"))
+    weights = [name for name in one if "running" not in name and "batches" not in name]
+    assert len(weights) > 50
+    assert all(torch.equal(one[name], other[name]) for name in weights)
+    rows = {name: (len(one[name]), len(other[name])) for name in one if "running_mean" in name}
+    assert all(filled > 1 == settled for filled, settled in rows.values())
 
 
 def test_the_metrics_tell_every_epoch(uninterrupted):
