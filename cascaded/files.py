@@ -22,13 +22,16 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
     """
     part = file.with_name(f".{file.name}.{platform.node()}.{os.getpid()}.part")
     try:
+        new = not file.parent.exists()
         file.parent.mkdir(parents=True, exist_ok=True)
         _clear_up(file)
         write(part)
         _flush(part)
         part.replace(file)
         _flush(file.parent)
-    except Exception as error:
+        if new:
+            _flush(file.parent.parent)  # where the folder's own name stands
+    except BaseException as error:
         _forget(part)
         # safetensors reports a full disk as an error of its own, not as OSError
         if isinstance(error, OSError) or type(error).__name__ == "SafetensorError":

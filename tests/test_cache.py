@@ -95,7 +95,7 @@ load({str(folder)!r})
         assert process.stdout is not None
         assert process.stdout.readline() == "half\n"
         os.kill(process.pid, signal.SIGKILL)
-    assert list((tmp_path / "cache").iterdir()) == []
+    assert [file.suffix for file in (tmp_path / "cache").iterdir()] == [".lock"]  # which the system has let go of
     assert len(load(folder)) == 8
 
 

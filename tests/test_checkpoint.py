@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cascaded.errors import InputError
 from cascaded.learning import checkpoint
-from cascaded.learning.checkpoint import PARTS, DamagedCheckpoint, DamagedError, load_checkpoint, newest, save
-from cascaded.learning.runs import MANIFEST, checkpoint_places
+from cascaded.learning.checkpoint import DamagedCheckpoint, DamagedError, load_checkpoint, newest, save
+from cascaded.learning.runs import MANIFEST, PARTS, checkpoint_places, is_whole, manifest_of
 
 FILES = (*PARTS, MANIFEST)
 
@@ -49,6 +49,21 @@ def test_the_last_two_are_kept(tmp_path):
     assert sorted(place.name for place in (tmp_path / "checkpoints").iterdir()) == ["000000009", "000000010"]
 
 
+def test_what_was_never_finished_and_what_went_on_differently_is_cleared_away(tmp_path):
+    for step in (3, 8):
+        write(tmp_path, step)
+    (tmp_path / "checkpoints" / "000000001").mkdir()  # killed while it was written
+    write(tmp_path, 5)  # from 3 on again
+    assert sorted(place.name for place in (tmp_path / "checkpoints").iterdir()) == ["000000003", "000000005"]
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_is_not_begun_again_behind_ones_back(tmp_path):
+    for step in (1, 2):
+        (write(tmp_path, step) / "position.json").write_text("{}")
+    with pytest.warns(DamagedCheckpoint), pytest.raises(DamagedError, match=r"none of the 2 checkpoints .* is whole"):
+        newest(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     run = tmp_path_factory.mktemp("run")
@@ -73,7 +88,8 @@ def test_every_bit_flip_and_truncation_is_noticed_and_the_one_before_used(whole,
     file.write_bytes(content)
     with pytest.raises(DamagedError):
         load_checkpoint(file.parent)
-    with pytest.warns(DamagedCheckpoint, match="000000002 .*the one before it is used"):
+    assert not is_whole(file.parent)
+    with pytest.warns(DamagedCheckpoint, match="000000002 .*it is passed over"):
         found = newest(run)
     assert torch.equal(found.model["weight"], torch.ones(3, 2))
 
@@ -103,7 +119,7 @@ def test_a_malicious_pickle_is_refused_and_never_run(whole, tmp_path, name, sign
     (place / name).write_bytes(pickle.dumps(Malice(marker)))
     if signed and name != MANIFEST:  # by someone who knows how checkpoints are signed
         digests = {each: checkpoint.sha256(place / each) for each in PARTS}
-        (place / MANIFEST).write_bytes(checkpoint._manifest(digests))
+        (place / MANIFEST).write_bytes(manifest_of(digests))
     with pytest.raises(DamagedError):
         load_checkpoint(place)
     assert not marker.exists()

@@ -11,7 +11,7 @@ PNGS = [encoded(picture(seed)) for seed in range(6)]
 
 
 def test_order_survives_many_batches_and_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr("cascaded.data.collect.workers", lambda: 4)
+    monkeypatch.setattr("cascaded.data.collect.cores", lambda: 4)
     monkeypatch.setattr("cascaded.data.collect.TOGETHER", 7)
     many = [encoded(picture(seed, size=(3, 2))) for seed in range(100)]
     images = load(parquet_file(tmp_path / "many.parquet", many))

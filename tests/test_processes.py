@@ -97,20 +97,8 @@ def torchrun(arguments, tmp_path, processes=2):
 
 
 def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
-    arguments = [
-        "--data",
-        "digits",
-        "--limit",
-        "64",
-        "--epochs",
-        "2",
-        "--width",
-        "2",
-        "--batch",
-        "64",
-        "--device",
-        "cpu",
-    ]
+    small = {"data": "digits", "limit": 64, "epochs": 2, "width": 2, "batch": 64, "rate": 0.01, "device": "cpu"}
+    arguments = [word for name, value in small.items() for word in (f"--{name}", str(value))]
     out = tmp_path / "two"
     ended = torchrun([*arguments, "--out", str(out)], tmp_path)
     assert ended.returncode == 0, ended.stderr
@@ -125,6 +113,11 @@ def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
     for name, expected in one.items():
         torch.testing.assert_close(two[name], expected, rtol=5e-3, atol=5e-3)
     assert len(read_metrics(out / "0")) == 2
+
+    mixed = torchrun(
+        [*arguments, "--epochs", "1", "--precision", "bfloat16", "--out", str(tmp_path / "half")], tmp_path
+    )
+    assert mixed.returncode == 0, mixed.stderr
 
     refused = torchrun([*arguments, "--out", str(out)], tmp_path)
     assert refused.returncode != 0

@@ -47,6 +47,9 @@ def test_json_and_back(recipe):
         ({"decay": -1e-4}, "decay is -0.0001"),
         ({"held_out": 1.0}, "held_out is 1.0"),
         ({"warm_up": 0.0}, "warm_up is 0.0"),
+        ({"schedule": "cosine"}, "schedule is 'cosine': say steps or one-cycle"),
+        ({"precision": "float16"}, "precision is 'float16': say float32 or bfloat16"),
+        ({"drop": 0.0}, "drop is 0.0"),
         ({"cutout": -2}, "cutout is -2"),
     ],
 )

@@ -7,8 +7,9 @@ import pytest
 
 from cascaded import Recipe, Spec
 from cascaded.errors import InputError
-from cascaded.files import write_json
-from cascaded.learning.runs import Metrics, enter, is_done, is_locked, locked, read_metrics, read_spec
+from cascaded.files import read_json, write_json
+from cascaded.learning.checkpoint import save
+from cascaded.learning.runs import Metrics, begin, enter, is_done, is_locked, locked, read_metrics, read_spec
 
 
 def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
@@ -39,14 +40,17 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
 
 def test_a_run_is_entered_once_and_then_resumed(tmp_path):
     spec = Spec("digits", recipe=Recipe(epochs=2))
-    enter(tmp_path, spec, resume=False, made_with={"torch": "2"})
+    enter(tmp_path, spec, resume=False)
+    begin(tmp_path, spec, "abc", made_with={"torch": "2"})
     assert read_spec(tmp_path) == spec
-    enter(tmp_path, spec, resume=True, made_with={"torch": "3"})
+    enter(tmp_path, spec, resume=True)
+    begin(tmp_path, spec, "abc", made_with={"torch": "3"})
+    assert read_json(tmp_path / "spec.json")["made_with"] == {"torch": "2"}
     with pytest.raises(InputError, match="holds this run already: say --resume"):
-        enter(tmp_path, spec, resume=False, made_with={})
+        enter(tmp_path, spec, resume=False)
     changed = Spec("digits", recipe=Recipe(epochs=3, rate=0.2))
     with pytest.raises(InputError, match=r"is another run \(epochs 2 -> 3, rate 0.1 -> 0.2\)"):
-        enter(tmp_path, changed, resume=True, made_with={})
+        enter(tmp_path, changed, resume=True)
 
 
 @pytest.mark.parametrize("content", [[], {}, {"format": 1}, {"format": 1, "recipe": {}, "lam": None, "classes": 3}])
@@ -70,12 +74,21 @@ def test_metrics_are_cut_back_to_where_a_checkpoint_was_made(tmp_path):
 
 def test_a_run_is_done_when_its_last_step_is_kept(tmp_path):
     assert not is_done(tmp_path)
-    enter(tmp_path, Spec("digits", recipe=Recipe(epochs=2)), resume=False, made_with={})
+    begin(tmp_path, Spec("digits", recipe=Recipe(epochs=2)), "abc", made_with={})
     metrics = Metrics(tmp_path, 0)
     metrics.add(epoch=1, step=10)
-    write_json(tmp_path / "checkpoints" / "000000010" / "manifest.json", {})
+    save(tmp_path, 10, {}, {}, {})
     assert not is_done(tmp_path)
     metrics.add(epoch=2, step=20)
     assert not is_done(tmp_path)  # said, but not kept
-    write_json(tmp_path / "checkpoints" / "000000020" / "manifest.json", {})
+    place = save(tmp_path, 20, {}, {}, {})
     assert is_done(tmp_path)
+    (place / "position.json").write_text("[]")
+    assert not is_done(tmp_path)  # kept, but damaged
+
+
+def test_images_that_are_not_those_the_run_began_with_are_refused(tmp_path):
+    spec = Spec("digits")
+    begin(tmp_path, spec, "abc", made_with={})
+    with pytest.raises(InputError, match=r"digits holds other images than those that .* began with"):
+        begin(tmp_path, spec, "abd", made_with={})

@@ -119,6 +119,12 @@ def test_soft_labels_that_are_certain_are_labels(drawn, lam):
     torch.testing.assert_close(cascaded.ce_loss(trace, soft), cascaded.ce_loss(trace, labels))
 
 
+def test_targets_have_no_gradient_even_where_soft_labels_have():
+    soft = torch.full((2, 4), 0.25, requires_grad=True)
+    trace = torch.randn(3, 2, 4, requires_grad=True)
+    assert not td_targets(trace, soft, 0.5).requires_grad
+
+
 def test_soft_labels_mix():
     trace, labels = torch.randn(3, 2, 4), torch.tensor([[0.25, 0.75, 0, 0], [0, 0, 1, 0]])
     parts = [cascaded.td_loss(trace[:, :1], torch.tensor([k]), 1.0) for k in (0, 1)]

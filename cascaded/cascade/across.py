@@ -39,12 +39,14 @@ def batch_norm_across(
 
     Every process must bring the same number of items and steps.
     """
+    kind = frames[0].dtype
+    frames = [x.float() if kind in (torch.float16, torch.bfloat16) else x for x in frames]
     count = frames[0][:, 0].numel() * processes(shared=True)
     means = _sum([x.sum(dim=(0, 2, 3)) for x in frames]) / count
     centred = [x - _map(mean) for x, mean in zip(frames, means, strict=True)]
     variances = _sum([x.square().sum(dim=(0, 2, 3)) for x in centred]) / count
     scales = weight * (variances + eps).rsqrt()
-    normed = [x * _map(scale) + _map(b) for x, scale, b in zip(centred, scales, bias, strict=True)]
+    normed = [(x * _map(scale) + _map(b)).to(kind) for x, scale, b in zip(centred, scales, bias, strict=True)]
     return normed, means.detach(), variances.detach() * (count / max(count - 1, 1))
 
 

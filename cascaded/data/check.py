@@ -10,13 +10,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from cascaded.data.classes import chosen
-from cascaded.data.collect import batches, stray_label, workers
+from cascaded.data.collect import batches, stray_label
 from cascaded.data.columns import Columns
 from cascaded.data.decode import UnreadableError, decode
 from cascaded.data.show import counted
 from cascaded.data.sources import described, placed
 from cascaded.data.table import Row, Table
 from cascaded.errors import InputError
+from cascaded.progress import cores
 
 Size = tuple[int, int]
 
@@ -62,7 +63,7 @@ def results(
     table: Table, name: str, wanted: set[int] | None
 ) -> Iterator[tuple[Row, tuple[int, int] | UnreadableError]]:
     """Every row with the width and height of its image, or with what is wrong with it."""
-    with ThreadPoolExecutor(workers()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         for batch in batches(table, f"checking {name}"):
             some = [row for row in batch if wanted is None or row.label in wanted]
             yield from zip(some, pool.map(measured, some), strict=True)

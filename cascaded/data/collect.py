@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,7 @@ from cascaded.data.decode import Decoded, Fit, UnreadableError, decode
 from cascaded.data.images import Images
 from cascaded.data.table import Row, Table
 from cascaded.errors import InputError
-from cascaded.progress import progress
+from cascaded.progress import cores, progress
 
 TOGETHER = 256
 """How many rows are in memory at a time."""
@@ -95,7 +94,7 @@ def decoded_rows(table: Table, wanted: list[int], source: Source) -> Iterator[tu
     """Rows whose class is wanted, with their pixels; the others are passed over undecoded."""
     keep = set(wanted) if source.classes else {-1, *wanted}
     work = partial(attempt, size=source.size, fit=source.fit)
-    with ThreadPoolExecutor(workers()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         for batch in batches(table, f"decoding {source.name}"):
             for row in batch:
                 check_label(row, table)
@@ -110,11 +109,6 @@ def batches(table: Table, what: str) -> Iterator[list[Row]]:
         while batch := list(islice(rows, TOGETHER)):
             yield batch
             told.advance(len(batch))
-
-
-def workers() -> int:
-    """As many threads as there are cores for this process."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def attempt(row: Row, size: int | None, fit: Fit) -> Decoded:

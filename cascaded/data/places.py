@@ -56,7 +56,7 @@ class Parquet:
             if not own:  # the library stumbles over files without rows
                 return Table(lambda: iter(()))
             total = sum(rows[file] for file in own)
-            return Stream(what, parquet(own), parquet(every), asked, self.part, total).table()
+            return Stream(what, parquet(own), [parquet(every)], asked, self.part, total).table()
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Hub:
             )
         known = (splits[own].info.splits or {}).get(own)
         total = known.num_examples if known else None
-        return Stream(self.name, splits[own], splits[own], asked, self.part, total, fetch).table()
+        return Stream(self.name, splits[own], list(splits.values()), asked, self.part, total, fetch).table()
 
 
 def fetch(path: str) -> bytes:

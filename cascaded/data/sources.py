@@ -9,10 +9,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from cascaded.data.augment import Augment
 from cascaded.data.cache import cache_file, cache_folder, fetch, latest, store
 from cascaded.data.catalogue import SOURCES, Part, Source
-from cascaded.data.collect import collect
+from cascaded.data.collect import collect, room
 from cascaded.data.columns import Columns
 from cascaded.data.digits import Digits
 from cascaded.data.folder import named
@@ -72,11 +74,24 @@ def cached(source: Source, place: Place, request: dict[str, Any], folder: Path) 
         return images
     file = cache_file(folder, request, origin)
     images = fetch(file)
-    if images is None:
-        table = place.open(Columns(source.image, source.label, source.coarse))
-        images = collect(table, source, request["split"], folder)
-        store(file, images, request, origin)
-    return fetch(file) or images
+    return decoded(source, place, request, origin, file) if images is None else images
+
+
+def decoded(source: Source, place: Place, request: dict[str, Any], origin: Any, file: Path) -> Images:
+    """What is decoded now and kept in a file; of several processes that need the same, one decodes."""
+    with room(file.parent):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{file}.lock")
+        lock.acquire()
+    try:
+        images = fetch(file) if file.exists() else None
+        if images is None:
+            table = place.open(Columns(source.image, source.label, source.coarse))
+            images = collect(table, source, request["split"], file.parent)
+            store(file, images, request, origin)
+        return fetch(file) or images
+    finally:
+        lock.release()
 
 
 def augmentation(name: str | Path, size: int) -> Augment:
@@ -137,8 +152,10 @@ def placed(source: Source, split: str) -> Place:
         return Hub(name, config or None, split, way_out=way)
     here = local_splits(source)
     part = source.splits.get(split)
-    for there, rows in ((named(split, list(here)), slice(None)), (part and part.split, part and part.rows)):
-        if there in here and rows is not None:
+    ways = [(split, slice(None))]  # a file of this very name, else the part of the source's own split, else a synonym
+    ways += [(named(part.split, list(here)), part.rows)] if part else []
+    for there, rows in [*ways, (named(split, list(here)), slice(None))]:
+        if there in here:
             return Parquet(here[there], tuple(file for files in here.values() for file in files), rows)
     if part is None:
         raise no_split(source, split, list(here))

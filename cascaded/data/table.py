@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -80,7 +80,7 @@ class Stream:
     Attributes:
         what: What it is called in messages.
         dataset: The rows.
-        every: The rows that undeclared class names are taken from: all splits, so that their numbers agree.
+        every: All splits: undeclared class names are taken from their rows, so that numbers agree between them.
         asked: Columns that were named.
         part: Which rows to take.
         total: How many rows there are before that.
@@ -89,7 +89,7 @@ class Stream:
 
     what: str
     dataset: IterableDataset
-    every: IterableDataset
+    every: Sequence[IterableDataset]
     asked: Columns
     part: slice = field(default_factory=lambda: slice(None))
     total: int | None = None
@@ -113,7 +113,9 @@ class Stream:
         if column is None:
             return ()
         declared = names(features[column])
-        return numbered(row[column] for row in self.every.select_columns([column])) if declared is None else declared
+        if declared is not None:
+            return declared
+        return numbered(row[column] for split in self.every for row in split.select_columns([column]))
 
     def rows(self, dataset: Any, columns: Columns, *classes: tuple[str, ...]) -> Iterator[Row]:
         """One row after the other, labels as numbers."""
@@ -125,6 +127,8 @@ class Stream:
             if row is None:
                 return
             index += 1
+            if index >= taken.stop:
+                return
             if index in taken:
                 label, coarse = (
                     number(row[column], known) if column else -1

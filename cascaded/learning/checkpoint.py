@@ -25,12 +25,10 @@ from torch import Tensor
 
 from cascaded.errors import InputError
 from cascaded.files import sha256, write_json, write_whole
-from cascaded.learning.runs import MANIFEST, checkpoint_places
+from cascaded.learning.runs import MANIFEST, PARTS, checkpoint_places, manifest_of
 
 KEPT = 2
 """How many checkpoints a run keeps: should the last one turn out damaged, the one before it is there."""
-
-PARTS = ("model.safetensors", "optimiser.safetensors", "position.json")
 
 
 class DamagedError(InputError):
@@ -51,24 +49,35 @@ class Checkpoint:
 
 
 def save(folder: Path, step: int, model: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], position: Any) -> Path:
-    """Write a checkpoint into a run's folder, then let go of those before the last two."""
+    """Write a checkpoint into a run's folder, then let go of all but it and the one before it.
+
+    What was never finished goes as well, and so do later steps: they are of a run that went on differently.
+    """
     place = folder / "checkpoints" / f"{step:09d}"
-    _remove(place)  # unfinished, or of a run that went on differently
+    _remove(place)
     for name, tensors in (("model", model), ("optimiser", optimiser)):
         write_whole(place / f"{name}.safetensors", lambda part, told=tensors: save_file(_plain(told), part))
     write_json(place / "position.json", position)
     digests = {name: sha256(place / name) for name in PARTS}
-    write_whole(place / MANIFEST, lambda part: part.write_bytes(_manifest(digests)))
-    for old in checkpoint_places(folder)[:-KEPT]:
-        _remove(old)
+    write_whole(place / MANIFEST, lambda part: part.write_bytes(manifest_of(digests)))
+    kept = [each for each in checkpoint_places(folder) if int(each.name) <= step][-KEPT:]
+    for other in place.parent.iterdir():
+        if other not in kept and other.name.isdigit():
+            _remove(other)
     return place
 
 
 def newest(folder: Path) -> Checkpoint | None:
     """The last checkpoint of a run that is whole; a warning names each damaged one that was passed over."""
-    for place in reversed(checkpoint_places(folder)):
+    places = checkpoint_places(folder)
+    for place in reversed(places):
         if (found := _attempt(place)) is not None:
             return found
+    if places:
+        raise DamagedError(
+            f"none of the {len(places)} checkpoints in {folder} is whole: remove the folder to begin again, or bring "
+            "one back from a copy"
+        )
     return None
 
 
@@ -76,7 +85,7 @@ def _attempt(place: Path) -> Checkpoint | None:
     try:
         return load_checkpoint(place)
     except DamagedError as error:
-        warnings.warn(f"{error}; the one before it is used", DamagedCheckpoint, stacklevel=3)
+        warnings.warn(f"{error}: it is passed over", DamagedCheckpoint, stacklevel=3)
         return None
 
 
@@ -85,17 +94,13 @@ def load_checkpoint(place: Path) -> Checkpoint:
     parts = {name: _bytes(place / name) for name in PARTS}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in parts.items()}
     # compared as bytes: whatever is changed in the manifest itself shows as well
-    if _bytes(place / MANIFEST) != _manifest(digests):
+    if _bytes(place / MANIFEST) != manifest_of(digests):
         raise DamagedError(f"checkpoint {place} does not fit its manifest: it is damaged or was never finished")
     model, optimiser, position = parts.values()
     try:
         return Checkpoint(load(model), load(optimiser), json.loads(position))
     except (SafetensorError, ValueError) as error:
         raise DamagedError(f"checkpoint {place} holds something else ({error})") from error
-
-
-def _manifest(digests: Mapping[str, str]) -> bytes:
-    return (json.dumps({"format": 1, "sha256": dict(digests)}, indent=2) + "\n").encode()
 
 
 def _bytes(file: Path) -> bytes:

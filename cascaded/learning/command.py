@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -46,7 +47,9 @@ def train(
 
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    torch.use_deterministic_algorithms(options.deterministic)
+    if options.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
+        torch.use_deterministic_algorithms(True)
     where = Where(choose_device(options.device), options.checkpoint_seconds, options.tensorboard)
     folder = out / str(seed)
     try:

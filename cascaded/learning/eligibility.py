@@ -11,14 +11,15 @@ gradients are then truncated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from cascaded.errors import InputError
-from cascaded.learning.td import Labels, check_lam, distributions, precise
+from cascaded.learning.method import check_lam
+from cascaded.learning.td import Labels, distributions, precise
 
 
 class EligibilityTraces:
@@ -26,7 +27,8 @@ class EligibilityTraces:
 
     Batch times classes backward passes a step, and as many times the parameters' memory: for online learning with small
     batches. Where a whole trace fits, `td_loss` is far cheaper and its gradient the same. With lambda 0 nothing has to
-    be remembered, and it costs one backward pass a step.
+    be remembered, and it costs one backward pass a step, taken when the next answer is there; weights must not change
+    in between. With any other lambda they may, if the state is detached where they do.
 
     Example:
         ```python
@@ -92,11 +94,17 @@ class EligibilityTraces:
         if self.lam == 0:
             return
         assert self.logits is not None
-        units = torch.eye(self.logits.numel()).to(self.logits).view(-1, *self.logits.shape)
-        jacobian = zip(*(self._gradients(unit) for unit in units), strict=True)
+        jacobian = zip(*(self._gradients(unit) for unit in self._units()), strict=True)
         now = [torch.stack(rows).unflatten(0, self.logits.shape) for rows in jacobian]
         before = self.traces or [torch.zeros_like(each) for each in now]
         self.traces = [each.add_(old, alpha=self.lam) for each, old in zip(now, before, strict=True)]
+
+    def _units(self) -> Iterator[Float[Tensor, "batch classes"]]:
+        assert self.logits is not None
+        for place in range(self.logits.numel()):
+            unit = torch.zeros_like(self.logits)
+            unit.view(-1)[place] = 1
+            yield unit
 
     def _gradients(self, weights: Float[Tensor, "batch classes"]) -> list[Tensor]:
         """The gradient of the newest logits, weighted; later steps still need their graph."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -21,8 +22,8 @@ from cascaded.learning.recipe import Recipe
 from cascaded.learning.seeds import generator_at
 from cascaded.learning.spec import Spec
 
-EVALUATED = 500
-"""Images in a batch where nothing is learned."""
+EVALUATED = 512_000
+"""Pixels of a batch where nothing is learned: 500 images of CIFAR, 10 of ImageNet."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,14 @@ class Feed:
         images = self.augment(images, *self.statistics, generator_at(self.seed, "augment", step))
         return self.team.share(images), self.team.share(self.images.labels[items]).to(self.device)
 
+    def fingerprint(self) -> str:
+        """A digest that tells these images from others: all labels, and a thousand images from first to last."""
+        images, labels = self.images.images, self.images.labels
+        digest = hashlib.sha256(repr(tuple(images.shape)).encode())
+        digest.update(labels.numpy().tobytes())
+        digest.update(images[:: max(1, len(images) // 1000)].numpy().tobytes())
+        return digest.hexdigest()
+
     def to_fill(self, epoch: int, batches: int) -> Iterator[Tensor]:
         """Images as in training, for statistics that training did not gather."""
         for place in range(min(batches, self.steps_an_epoch)):
@@ -80,7 +89,8 @@ class Feed:
     def plain(self, images: Images, items: Int64[Tensor, "items"] | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """Images as they are, all or some, in order, with their labels."""
         items = torch.arange(len(images)) if items is None else items
-        for some in items.split(EVALUATED):
+        height, width = images.images.shape[-2:]
+        for some in items.split(max(1, EVALUATED // (height * width))):
             shown = images.images[some].to(self.device)
             yield normalise(shown, *self.statistics), images.labels[some].to(self.device)
 
@@ -101,12 +111,31 @@ def make_feed(spec: Spec, team: Team, device: torch.device) -> Feed:
         train, validation = divided(images, recipe.held_out)
     if spec.limit is not None:
         train = train[limited(images.labels[train], spec.limit)]
-    try:
-        test = _load(spec, "test")  # what is wrong with it is better said now than after the training
-    except MissingSplitError:
-        test = None
+    test = _test(spec, images)
     augment = _augment(augmentation(spec.data, images.images.shape[-1]), recipe)
-    return Feed(images, train, validation, test, augment, spec.seed, recipe.batch, team, device)
+    feed = Feed(images, train, validation, test, augment, spec.seed, recipe.batch, team, device)
+    feed.at(0)  # what cannot be done to these images is said now as well
+    return feed
+
+
+def _test(spec: Spec, images: Images) -> Images | None:
+    """The test images, if there are any with labels. What is wrong with them is better said before the training."""
+    try:
+        test = _load(spec, "test")
+    except MissingSplitError:
+        return None
+    if not test.classes:
+        return None
+    for what, mine, yours in (
+        ("classes", test.classes, images.classes),
+        ("size", tuple(test.images.shape[1:]), tuple(images.images.shape[1:])),
+    ):
+        if mine != yours:
+            raise InputError(
+                f"the {what} of {spec.data} differ between test, {mine}, and train, {yours}: make them alike, or move "
+                "the test images away"
+            )
+    return test
 
 
 def _load(spec: Spec, split: str) -> Images:

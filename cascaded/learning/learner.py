@@ -47,11 +47,13 @@ def fill_statistics(net: Cascade, batches: Iterable[Float[Tensor, "batch channel
     for norm in norms:
         norm.reset_statistics()
         norm.momentum = None
-    with _mode(net, training=True):
-        for images in batches:
-            net(images)
-    for norm, momentum in zip(norms, momenta, strict=True):
-        norm.momentum = momentum
+    try:
+        with _mode(net, training=True):
+            for images in batches:
+                net(images)
+    finally:
+        for norm, momentum in zip(norms, momenta, strict=True):
+            norm.momentum = momentum
 
 
 @torch.no_grad()

@@ -27,6 +27,12 @@ MethodName = Literal[
 ]
 
 
+def check_lam(lam: float) -> None:
+    """Lambda is a weight: from 0 to 1."""
+    if not 0 <= lam <= 1:
+        raise InputError(f"lam is {lam}: give a number from 0 (the next step's answer) to 1 (the true label)")
+
+
 @dataclass(frozen=True)
 class TD:
     """The temporal-difference loss with a lambda that may change while a network is trained.
@@ -39,8 +45,7 @@ class TD:
 
     def __post_init__(self):
         for each in self.knots:
-            if not 0 <= each <= 1:
-                raise InputError(f"lam is {each}: give a number from 0 (the next step's answer) to 1 (the true label)")
+            check_lam(each)
 
     @property
     def knots(self) -> tuple[float, ...]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -33,6 +34,22 @@ class Team:
     def share(self, items: Tensor) -> Tensor:
         """This process's part of a batch."""
         return items.chunk(self.size)[self.rank] if self.size > 1 else items
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Do something that may be refused: what one process refuses, all do, and none waits for one that has left."""
+        refused: str | None = None
+        try:
+            yield
+        except InputError as error:
+            if self.size == 1:
+                raise
+            refused = str(error)
+        if self.size > 1:
+            all_told: list[str | None] = [None] * self.size
+            distributed.all_gather_object(all_told, refused)
+            if told := next(filter(None, all_told), None):
+                raise InputError(told)
 
     def mean(self, value: Tensor) -> float:
         """The mean of a number over all processes."""
@@ -63,7 +80,8 @@ def team(device: torch.device) -> Iterator[Team]:
     if size == 1:
         yield Team()
         return
-    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    # while one validates or decodes, the others wait
+    distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(hours=6))
     try:
         yield Team(distributed.get_rank(), size)
         distributed.barrier()  # who leaves first would leave the others waiting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from cascaded.errors import InputError
 
@@ -69,6 +69,11 @@ class Recipe:
         for name in ("momentum", "decay", "held_out"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}: give a number from 0 to below 1")
+        for name, known in {"schedule": get_args(RateSchedule), "precision": get_args(Precision)}.items():
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} is {getattr(self, name)!r}: say {' or '.join(known)}")
+        if not 0 < self.drop <= 1:
+            raise InputError(f"drop is {self.drop}: give a number above 0, and 1 for a rate that stays")
         if not 0 < self.warm_up < 1:
             raise InputError(f"warm_up is {self.warm_up}: give a share of the training, between 0 and 1")
 
@@ -100,6 +105,6 @@ class Recipe:
 
 RECIPES: dict[str, Recipe] = {
     "paper": Recipe(),
-    "laptop": Recipe(width=16, epochs=10, rate=0.2, schedule="one-cycle"),
+    "laptop": Recipe(width=16, epochs=10, rate=0.15, schedule="one-cycle", warm_up=0.2, cutout=0),
 }
 """`paper`: spec and appendix of the paper, for a GPU. `laptop`: a narrow network in minutes on two cores."""

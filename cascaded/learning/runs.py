@@ -7,17 +7,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.files import read_json, write_json
+from cascaded.files import read_json, sha256, write_json
 from cascaded.learning.spec import Spec
 
 LOCK = ".lock"
-MANIFEST = "manifest.json"  # a checkpoint without it is none
+WITH_PARENT = "CASCADED_WITH_PARENT"
+"""Holds, in the environment of a run, the process that it is to end with: everything is kept when that one is gone."""
+PARTS = ("model.safetensors", "optimiser.safetensors", "position.json")  # of a checkpoint
+MANIFEST = "manifest.json"  # without it there is no checkpoint
+
+
+class LockedError(InputError):
+    """Somebody else is at it."""
 
 
 @contextmanager
@@ -28,9 +35,9 @@ def locked(folder: Path) -> Iterator[None]:
     lock = FileLock(folder / LOCK)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=1)  # someone may just be looking
     except Timeout as error:
-        raise InputError(f"another process is training in {folder}: wait for it, or choose another --out") from error
+        raise LockedError(f"another process is training in {folder}: wait for it, or choose another --out") from error
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror}): choose another --out") from error
     try:
@@ -46,30 +53,45 @@ def is_locked(folder: Path) -> bool:
     try:
         with locked(folder):
             return False
-    except InputError:
+    except LockedError:
         return True
 
 
-def enter(folder: Path, spec: Spec, resume: bool, made_with: dict[str, str]) -> None:
-    """Say what the run is, or hold what is asked against what the folder says it is."""
-    file = folder / "spec.json"
-    if not file.exists():
-        write_json(file, {**spec.to_json(), "made_with": made_with})
+def enter(folder: Path, spec: Spec, resume: bool) -> None:
+    """Hold what is asked against what the folder says it is, if it says anything yet."""
+    if not (folder / "spec.json").exists():
         return
+    check_spec(folder, spec)
+    if not resume:
+        raise InputError(f"{folder} holds this run already: say --resume to go on with it, or choose another --out")
+
+
+def check_spec(folder: Path, spec: Spec) -> None:
+    """The run in a folder is the one that is asked for."""
     if differences := read_spec(folder).differences(spec):
         raise InputError(
             f"{folder} is another run ({', '.join(differences)}): ask for what it is, or choose another --out"
         )
-    if not resume:
-        raise InputError(f"{folder} holds this run already: say --resume to go on with it, or choose another --out")
+
+
+def begin(folder: Path, spec: Spec, fingerprint: str, made_with: dict[str, str]) -> None:
+    """Say what the run is and which images it has, once all is known to be good; later, hold the images against it."""
+    file = folder / "spec.json"
+    if not file.exists():
+        write_json(file, {**spec.to_json(), "images": fingerprint, "made_with": made_with})
+    elif read_json(file).get("images") != fingerprint:
+        raise InputError(
+            f"{spec.data} holds other images than those that {folder} began with: bring them back, or choose another "
+            "--out"
+        )
 
 
 def read_spec(folder: Path) -> Spec:
     """What the run in a folder is."""
     told = read_json(folder / "spec.json")
     try:
-        told.pop("made_with", None)
-        return Spec.from_json(told)
+        about = {"made_with", "images"}  # known of the run, not asked for
+        return Spec.from_json({name: value for name, value in told.items() if name not in about})
     except (AttributeError, KeyError, TypeError) as error:
         raise InputError(f"{folder / 'spec.json'} does not describe a run ({error}): it is damaged") from error
 
@@ -104,6 +126,19 @@ def checkpoint_places(folder: Path) -> list[Path]:
     return sorted(manifest.parent for manifest in found if manifest.parent.name.isdigit())
 
 
+def manifest_of(digests: Mapping[str, str]) -> bytes:
+    """What a manifest says, to the byte: whatever is changed in it shows as well."""
+    return (json.dumps({"format": 1, "sha256": dict(digests)}, indent=2) + "\n").encode()
+
+
+def is_whole(place: Path) -> bool:
+    """Whether a checkpoint is what was written."""
+    try:
+        return (place / MANIFEST).read_bytes() == manifest_of({name: sha256(place / name) for name in PARTS})
+    except OSError:
+        return False
+
+
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """What a run has told so far; a last line that is still being written is left out."""
     file = folder / "metrics.jsonl"
@@ -118,9 +153,11 @@ def last_metrics(folder: Path) -> dict[str, Any] | None:
 
 
 def is_done(folder: Path) -> bool:
-    """Whether a run has ended and its last checkpoint is of its last step."""
+    """Whether a run has ended and its last checkpoint is of its last step, and whole."""
     last = last_metrics(folder)
     if last is None or not (folder / "spec.json").exists():
         return False
-    ended = last["epoch"] >= read_spec(folder).recipe.epochs
-    return ended and [int(place.name) for place in checkpoint_places(folder)][-1:] == [last["step"]]
+    if last["epoch"] < read_spec(folder).recipe.epochs:
+        return False
+    places = [place for place in checkpoint_places(folder) if int(place.name) == last["step"]]
+    return bool(places) and is_whole(places[0])

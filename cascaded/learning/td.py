@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from cascaded.errors import InputError
+from cascaded.learning.method import check_lam
 
 Reduction = Literal["mean", "sum", "none"]
 Labels = Int[Tensor, "batch"] | Float[Tensor, "batch classes"]
@@ -90,7 +91,7 @@ def distributions(trace: Float[Tensor, "time batch classes"], labels: Labels) ->
             f"labels have shape {tuple(labels.shape)}, the trace has {batch} items: give one label an item"
         )
     if labels.is_floating_point():
-        return _soft(labels, classes).to(trace)
+        return _soft(labels.detach(), classes).to(trace)
     if labels.dim() != 1:
         raise InputError(f"labels have shape {tuple(labels.shape)}: give whole numbers (batch,), or probabilities")
     if labels.is_meta:  # shapes without values, for counting operations
@@ -108,8 +109,8 @@ def _soft(labels: Tensor, classes: int) -> Tensor:
         raise InputError(
             f"soft labels have shape {tuple(labels.shape)}, the trace has {classes} classes: give a probability a class"
         )
-    sums = labels.detach().sum(dim=1)
-    if not (labels.detach() >= 0).all() or not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
+    sums = labels.sum(dim=1)
+    if not (labels >= 0).all() or not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
         raise InputError("soft labels are not distributions: give probabilities that are not negative and sum to 1")
     return labels
 
@@ -117,9 +118,3 @@ def _soft(labels: Tensor, classes: int) -> Tensor:
 def precise(trace: Tensor) -> Tensor:
     """Logits in at least single precision: half of it is not enough to sum probabilities in."""
     return trace.float() if trace.dtype in (torch.float16, torch.bfloat16) else trace
-
-
-def check_lam(lam: float) -> None:
-    """Lambda is a weight: from 0 to 1."""
-    if not 0 <= lam <= 1:
-        raise InputError(f"lam is {lam}: give a number from 0 (the next step's answer) to 1 (the true label)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict, dataclass
 
@@ -15,7 +16,7 @@ from cascaded.learning.checkpoint import Checkpoint
 from cascaded.learning.feed import Feed
 from cascaded.learning.learner import Learner, accuracy, fill_statistics
 from cascaded.learning.method import TD
-from cascaded.learning.processes import Team, averaging, share_statistics
+from cascaded.learning.processes import averaging, share_statistics
 from cascaded.learning.seeds import seed_at
 from cascaded.learning.spec import Spec
 
@@ -50,15 +51,14 @@ class Trainer:
     Args:
         spec: What the run is.
         net: The network, on the device of the feed.
-        feed: Its images.
-        team: The processes that train it.
+        feed: Its images, and the processes that share them.
     """
 
-    def __init__(self, spec: Spec, net: Cascade, feed: Feed, team: Team):
-        self.spec, self.net, self.feed, self.team = spec, net, feed, team
+    def __init__(self, spec: Spec, net: Cascade, feed: Feed):
+        self.spec, self.net, self.feed, self.team = spec, net, feed, feed.team
         self.method, self.recipe, self.position = spec.method, spec.recipe, Position()
         self.learner: nn.Module = Learner(net, self.method, self.recipe.precision)
-        if team.size > 1:
+        if self.team.size > 1:
             if self.recipe.sync_norm:
                 share_statistics(net)
             self.learner = averaging(self.learner)
@@ -170,20 +170,17 @@ class Trainer:
         return Checkpoint(self.net.state_dict(), self.momentum(), asdict(self.position))
 
     def restore(self, found: Checkpoint | None) -> None:
-        """Go on from a checkpoint, in all processes from the leader's."""
-        known = self.team.hand_out(b"1" if found else None)
-        if not known:
+        """Go on from a checkpoint, in all processes from the leader's; folders need not be shared between machines."""
+        told = self.team.hand_out(json.dumps(found.position).encode() if found else None)
+        if not told:
             return
-        model, optimiser = (load(self.team.hand_out(save(each) if found else None)) for each in _tensors(found))
-        position = torch.tensor(list(found.position.values()) if found else [0.0] * 4, dtype=torch.float64)
-        told = load(self.team.hand_out(save({"position": position}) if found else None))["position"].tolist()
-        step, loss, seconds, metrics = told
-        self.position = Position(int(step), loss, seconds, int(metrics))
+        self.position = Position(**json.loads(told))
+        model = self._shared(found.model if found else {})
+        momentum = self._shared(found.optimiser if found else {})
         self.net.load_state_dict(model)
         for name, parameter in self.net.named_parameters():
-            if name in optimiser:
-                self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(optimiser[name])
+            if name in momentum:
+                self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(momentum[name])
 
-
-def _tensors(found: Checkpoint | None) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    return (found.model, found.optimiser) if found else ({}, {})
+    def _shared(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        return tensors if self.team.size == 1 else load(self.team.hand_out(save(tensors) if self.team.leads else None))

@@ -17,19 +17,16 @@ import torch
 
 from cascaded import __version__
 from cascaded.cascade.network import Cascade
-from cascaded.errors import InputError
 from cascaded.learning import checkpoint
+from cascaded.learning.checkpoint import Checkpoint
 from cascaded.learning.feed import make_feed
 from cascaded.learning.journal import Journal
 from cascaded.learning.processes import Team, team
-from cascaded.learning.runs import enter, last_metrics, locked
+from cascaded.learning.runs import WITH_PARENT, begin, enter, last_metrics, locked
 from cascaded.learning.seeds import generator_at
 from cascaded.learning.spec import Spec
 from cascaded.learning.trainer import Trainer
 from cascaded.models.networks import make_network
-
-WITH_PARENT = "CASCADED_WITH_PARENT"
-"""Set in the environment of a run that is to stop, with everything kept, when the process that started it is gone."""
 
 LARGE = 128
 """Images of this size and larger get the large stem, 7x7 with stride 2."""
@@ -64,26 +61,23 @@ def train(spec: Spec, folder: Path, where: Where, *, resume: bool = False) -> di
         resume: Whether to go on where the folder holds a part of this run already, or all of it.
     """
     with team(where.device) as own, ExitStack() as stack:
-        refused = None
-        if own.leads:
-            try:
+        with own.together():
+            if own.leads:
                 stack.enter_context(locked(folder))
-                enter(folder, spec, resume, _made_with())
-            except InputError as error:
-                refused = str(error)
-        if told := own.hand_out(refused.encode() if refused else None):
-            raise InputError(told.decode())  # in every process: none waits for one that has left
-        return _train(spec, folder, where, own)
+                enter(folder, spec, resume)
+            feed = make_feed(spec, own, where.device)
+            net = build(spec, len(feed.images.classes), feed.images.images.shape[1:]).to(where.device)
+            if own.leads:
+                begin(folder, spec, feed.fingerprint(), _made_with())
+            found = checkpoint.newest(folder) if own.leads else None
+        return _train(Trainer(spec, net, feed), found, folder, where)
 
 
-def _train(spec: Spec, folder: Path, where: Where, own: Team) -> dict[str, Any] | None:
-    feed = make_feed(spec, own, where.device)
-    net = build(spec, len(feed.images.classes), feed.images.images.shape[1:]).to(where.device)
-    trainer = Trainer(spec, net, feed, own)
-    trainer.restore(checkpoint.newest(folder) if own.leads else None)
+def _train(trainer: Trainer, found: Checkpoint | None, folder: Path, where: Where) -> dict[str, Any] | None:
+    trainer.restore(found)
     with Journal.open(folder, trainer, where.tensorboard) as journal:
         _run(trainer, folder, where, journal)
-    return last_metrics(folder) if own.leads else None
+    return last_metrics(folder) if trainer.team.leads else None
 
 
 def _run(trainer: Trainer, folder: Path, where: Where, journal: Journal) -> None:
@@ -128,10 +122,10 @@ class _Asked:
 
     def __init__(self):
         self.signals: list[int] = []
-        self.parent = os.getppid() if WITH_PARENT in os.environ else None
+        self.parent = os.environ.get(WITH_PARENT)  # under Windows a process never learns that it is gone
 
     def __bool__(self) -> bool:
-        return bool(self.signals) or self.parent not in (None, os.getppid())
+        return bool(self.signals) or self.parent not in (None, str(os.getppid()))
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.signals:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from dataclasses import replace
@@ -14,12 +13,13 @@ import tyro
 from cascaded.errors import InputError
 from cascaded.learning.method import MethodName
 from cascaded.learning.options import Options
+from cascaded.progress import cores
 from cascaded.sweep.plan import Job, State, plan
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from cascaded.sweep.engines import Engine
+    from cascaded.sweep.engines import Engine, Outcome
 
 LOOK = 0.5
 """Seconds between two looks at what is running."""
@@ -54,29 +54,35 @@ def sweep(
         jobs: Runs at a time on this machine; as many as cores allow by default.
         dry_run: Only say what would be done.
     """
-    asked = plan(models, lam, seeds, out)
-    for job in asked:
-        options.spec(job.model, job.lam, job.seed)  # what is wrong with a run is said before the first one starts
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs is {jobs}: give at least 1")
-    states: dict[Job, State] = {job: job.state() for job in asked}
-    places: dict[Job, str] = {}
+    asked = plan(models, lam, seeds, out)
+    # what is wrong with a run is said before the first one starts
+    states: dict[Job, State] = {job: job.state(options.spec(job.model, job.lam, job.seed)) for job in asked}
+    outcomes: dict[Job, Outcome] = {}
     waiting = [job for job, state in states.items() if state == "waiting"]
     if waiting and not dry_run:
-        slots = min(jobs or _cores(), len(waiting))
-        threads = options.threads or (1 if engine == "ray" else max(1, _cores() // slots))
-        _train_all(_engine(engine, slots, threads, address), waiting, replace(options, threads=None), states, places)
-    _conclude(states, places, dry_run)
+        made = _engine(engine, options, min(jobs or len(waiting), len(waiting)), address)
+        _train_all(made, waiting, replace(options, threads=None), states, outcomes)
+    _conclude(states, outcomes, dry_run)
 
 
-def _engine(name: str, slots: int, threads: int, address: str | None) -> Engine:
+def _engine(name: str, options: Options, runs: int, address: str | None) -> Engine:
+    """What computes so many runs at a time; on this machine no more than it has cores or, if it has any, GPUs."""
     from cascaded.sweep.engines import Local, Ray
 
-    return Local(slots, threads) if name == "local" else Ray(threads, address)
+    on_gpu = options.device in ("auto", "cuda")
+    if name == "ray":
+        return Ray(options.threads or 1, on_gpu, address)
+    import torch
+
+    gpus = torch.cuda.device_count() if on_gpu else 0
+    slots = min(runs, gpus or cores())
+    return Local(slots, options.threads or max(1, cores() // slots), gpus)
 
 
 def _train_all(
-    engine: Engine, waiting: list[Job], options: Options, states: dict[Job, State], places: dict[Job, str]
+    engine: Engine, waiting: list[Job], options: Options, states: dict[Job, State], outcomes: dict[Job, Outcome]
 ) -> None:
     """Keep the engine busy until nothing is left."""
     from rich.console import Console
@@ -92,23 +98,24 @@ def _train_all(
                     engine.start(job, [*options.arguments(), *job.arguments()])
                     states[job] = "running"
                 for job, outcome in engine.ended().items():
-                    states[job], places[job] = ("failed" if outcome.code else "done"), outcome.place
+                    states[job], outcomes[job] = ("failed" if outcome.code else "done"), outcome
                     if not console.is_terminal:
-                        console.print(f"{job.folder}: {states[job]} {_told(job, states[job])}", highlight=False)
+                        told = _told(job, states[job], outcome)
+                        console.print(f"{job.folder}: {states[job]} {told}", highlight=False, soft_wrap=True)
                 if console.is_terminal:
-                    live.update(_table(states, places), refresh=True)
+                    live.update(_table(states, outcomes), refresh=True)
                 time.sleep(LOOK)
     finally:
         engine.stop()
 
 
-def _conclude(states: dict[Job, State], places: dict[Job, str], dry_run: bool) -> None:
+def _conclude(states: dict[Job, State], outcomes: dict[Job, Outcome], dry_run: bool) -> None:
     from rich.console import Console
 
     console = Console()
     if not console.is_terminal:
         console.width = 150  # in a file or a pipe nothing needs to wrap
-    console.print(_table(states, places))
+    console.print(_table(states, outcomes))
     counts = Counter(states.values())
     if counts["failed"]:
         failed = next(job for job, state in states.items() if state == "failed")
@@ -122,7 +129,7 @@ def _conclude(states: dict[Job, State], places: dict[Job, str], dry_run: bool) -
         console.print(f"{counts['elsewhere']} runs are being trained by another process: the same command looks again")
 
 
-def _table(states: dict[Job, State], places: dict[Job, str]) -> Table:
+def _table(states: dict[Job, State], outcomes: dict[Job, Outcome]) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -135,21 +142,19 @@ def _table(states: dict[Job, State], places: dict[Job, str]) -> Table:
     for job, state in states.items():
         colour = colours.get(state, "")
         shown = f"[{colour}]{state}[/]" if colour else state
-        table.add_row(job.name, str(job.seed), shown, _told(job, state), places.get(job, ""))
+        outcome = outcomes.get(job)
+        table.add_row(job.name, str(job.seed), shown, _told(job, state, outcome), outcome.place if outcome else "")
     return table
 
 
-def _told(job: Job, state: State) -> str:
+def _told(job: Job, state: State, outcome: Outcome | None) -> str:
+    """How far a run is or, if it failed, the last it said."""
     from rich.markup import escape
 
     from cascaded.sweep.engines import LOG
 
+    if state != "failed" or outcome is None:
+        return job.told()
     log = job.folder / LOG
-    if state == "failed" and log.exists():
-        return escape(log.read_text(errors="replace").strip().splitlines()[-1:][0])
-    return job.told()
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    said = log.read_text(errors="replace").split("\n") if log.exists() else []
+    return escape(next((line for line in reversed(said) if line.strip()), f"ended with code {outcome.code}"))

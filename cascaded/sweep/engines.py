@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
+from cascaded.learning.runs import WITH_PARENT
 from cascaded.sweep.plan import Job
 
 LOG = "log.txt"
@@ -48,21 +49,25 @@ class Engine(ABC):
 class Local(Engine):
     """Processes of this machine, as many at a time as there are slots, with the cores shared out."""
 
-    def __init__(self, slots: int, threads: int):
-        self.slots, self.threads = slots, threads
+    def __init__(self, slots: int, threads: int, gpus: int = 0):
+        self.free, self.threads, self.gpus = list(range(slots)), threads, gpus
         self.running: dict[Job, subprocess.Popen[bytes]] = {}
+        self.taken: dict[Job, int] = {}
 
     def has_room(self) -> bool:
-        return len(self.running) < self.slots
+        return bool(self.free)
 
     def start(self, job: Job, arguments: list[str]) -> None:
-        self.running[job] = _process(job.folder, arguments, self.threads)
+        slot = self.taken[job] = self.free.pop(0)
+        gpu = {"CUDA_VISIBLE_DEVICES": str(slot % self.gpus)} if self.gpus else {}
+        self.running[job] = _process(job.folder, arguments, self.threads, gpu)
 
     def ended(self) -> dict[Job, Outcome]:
         codes = {job: process.poll() for job, process in self.running.items()}
         found = {job: Outcome(code, "here") for job, code in codes.items() if code is not None}
         for job in found:
             del self.running[job]
+            self.free.append(self.taken.pop(job))
         return found
 
     def stop(self) -> None:
@@ -73,9 +78,9 @@ class Local(Engine):
 
 
 class Ray(Engine):
-    """A Ray cluster. Its machines share the run folders; a run whose machine is lost goes on at another one."""
+    """A Ray cluster whose machines see this folder; a run whose machine is lost is taken up by another one."""
 
-    def __init__(self, threads: int, address: str | None):
+    def __init__(self, threads: int, on_gpu: bool, address: str | None):
         try:
             import ray
         except (ImportError, RuntimeError) as error:
@@ -88,14 +93,15 @@ class Ray(Engine):
                 f"no Ray cluster answers ({told}): start one with `ray start --head`, or name one with --address"
             ) from error
         self.ray, self.threads = ray, threads
-        self.work = ray.remote(num_cpus=threads, max_retries=3)(_work)
+        gpus = 1 if on_gpu and ray.cluster_resources().get("GPU") else 0  # Ray hides those that are not asked for
+        self.work = ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=3)(_work)
         self.running: dict[Job, Any] = {}
 
     def has_room(self) -> bool:
         return True  # Ray keeps the queue
 
     def start(self, job: Job, arguments: list[str]) -> None:
-        self.running[job] = self.work.remote(str(job.folder.absolute()), arguments, self.threads)
+        self.running[job] = self.work.remote(os.getcwd(), str(job.folder), arguments, self.threads)
 
     def ended(self) -> dict[Job, Outcome]:
         jobs = {reference: job for job, reference in self.running.items()}
@@ -117,24 +123,26 @@ class Ray(Engine):
         self.ray.shutdown()
 
 
-def _process(folder: Path, arguments: list[str], threads: int) -> subprocess.Popen[bytes]:
+def _process(folder: Path, arguments: list[str], threads: int, more: dict[str, str]) -> subprocess.Popen[bytes]:
     """A run in a process of its own, what it says in its folder's log."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "cascaded", "train", *arguments, "--threads", str(threads)]
+    own = {"OMP_NUM_THREADS": str(threads), WITH_PARENT: str(os.getpid())}
     with (folder / LOG).open("ab") as log:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads), "CASCADED_WITH_PARENT": "1"},
+            env={**os.environ, **own, **more},
             start_new_session=True,  # Ctrl-C is for the sweep, which then asks its runs to stop
         )
 
 
-def _work(folder: str, arguments: list[str], threads: int) -> tuple[int, str]:
-    """What a machine of the cluster does: its exit code and the machine."""
+def _work(home: str, folder: str, arguments: list[str], threads: int) -> tuple[int, str]:
+    """What a machine of the cluster does, where the sweep was started: its exit code and the machine."""
     import ray
 
-    code = _process(Path(folder), arguments, threads).wait()
+    os.chdir(home)  # names of folders mean the same there
+    code = _process(Path(folder), arguments, threads, {}).wait()
     return code, f"node {ray.get_runtime_context().get_node_id()[:8]}"

@@ -10,7 +10,8 @@ from typing import Literal
 
 from cascaded.errors import InputError
 from cascaded.learning.method import CE, METHODS, make_method, parse_lam
-from cascaded.learning.runs import is_done, is_locked, last_metrics
+from cascaded.learning.runs import check_spec, is_done, is_locked, last_metrics
+from cascaded.learning.spec import Spec
 
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
 
@@ -39,8 +40,10 @@ class Job:
         lam = [] if self.lam is None else ["--lam", self.lam]
         return ["--model", self.model, *lam, "--seed", str(self.seed), "--out", str(self.out / self.name), "--resume"]
 
-    def state(self) -> State:
-        """How the run stands before this sweep has touched it."""
+    def state(self, spec: Spec) -> State:
+        """How the run stands before this sweep has touched it; what is there must be what is asked for."""
+        if (self.folder / "spec.json").exists():
+            check_spec(self.folder, spec)
         if is_locked(self.folder):
             return "elsewhere"
         return "done" if is_done(self.folder) else "waiting"
