@@ -42,7 +42,7 @@ def main() -> None:
             print(f"cascaded: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stopped:
-        print(f"cascaded: {stopped or 'interrupted'}", file=sys.stderr)
+        print(f"cascaded: {str(stopped) or 'interrupted'}", file=sys.stderr)
         sys.exit(130)
 
 

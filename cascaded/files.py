@@ -26,6 +26,7 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         _clear_up(file)
         write(part)
+        part.chmod(0o666 & ~_umask())  # safetensors keeps its files to the user alone
         _flush(part)
         part.replace(file)
         _flush(file.parent)
@@ -62,6 +63,13 @@ def sha256(file: Path) -> str:
         while block := opened.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def _umask() -> int:
+    """What new files are kept from; the system tells only when it is changed."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _flush(path: Path) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 EVERY = 30.0
 """Seconds between two lines where there is no terminal."""
@@ -82,8 +83,10 @@ def progress(what: str, total: int, done: int = 0, quiet: bool = False) -> Itera
     if quiet or not console.is_terminal:
         yield Told(what, total, done) if quiet else Lines(what, total, done)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as shown:
+    # what is said comes last: where the terminal is narrow it is cut, and the time left is not
+    said = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis"))
+    columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn(), said)
+    with Progress(*columns, console=console, transient=True) as shown:
         yield Bar(shown, what, total, done)
 
 

@@ -66,6 +66,16 @@ def test_digests_are_sha256(tmp_path):
     assert sha256(tmp_path / "abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
+def test_files_can_be_read_by_whom_the_user_lets(tmp_path):
+    def private(part):
+        part.write_text("")
+        part.chmod(0o600)
+
+    (tmp_path / "usual").write_text("")
+    write_whole(tmp_path / "ours", private)
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
 def test_json_is_for_people(tmp_path):
     write_json(tmp_path / "a.json", {"b": [1]})
     assert (tmp_path / "a.json").read_text() == json.dumps({"b": [1]}, indent=2) + "\n"

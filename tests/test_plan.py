@@ -15,6 +15,11 @@ def test_models_times_lambdas_times_seeds_and_models_without_lambda_once_a_seed(
     assert [job.lam for job in jobs[:3]] == ["0", "1:0", None]
 
 
+def test_a_lambda_names_the_same_folder_however_it_is_written():
+    names = {plan(["cascaded-td"], [lam], [0], Path("runs"))[0].name for lam in ("0", "0.0", "0e1")}
+    assert names == {"cascaded-td-lam0"}
+
+
 def test_without_lambdas_every_model_has_its_own():
     assert [job.name for job in plan(["serial-td", "shallow-deep"], [], [3], Path("runs"))] == [
         "serial-td",

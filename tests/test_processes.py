@@ -127,6 +127,8 @@ def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
 
 def test_a_device_that_is_not_there_is_refused():
     assert choose_device("cpu") == torch.device("cpu")
-    for name in ("cuda:99", "toaster"):
+    with pytest.raises(InputError, match="--device is toaster: say auto, cpu, cuda"):
+        choose_device("toaster")
+    for name in ("cuda:99", "mps"):
         with pytest.raises(InputError, match=f"--device is {name}, which is not to be had here .*: say --device cpu"):
             choose_device(name)

@@ -87,6 +87,19 @@ def test_a_run_is_done_when_its_last_step_is_kept(tmp_path):
     assert not is_done(tmp_path)  # kept, but damaged
 
 
+def test_checkpoints_without_a_spec_are_not_taken_for_another_run(tmp_path):
+    save(tmp_path, 5, {}, {}, {})
+    with pytest.raises(InputError, match=r"holds checkpoints but no spec\.json"):
+        enter(tmp_path, Spec("digits"), resume=True)
+
+
+@pytest.mark.parametrize("content", ['{"epoch": 1, garb\n', "3\n"])
+def test_damaged_metrics_are_said_in_a_sentence(tmp_path, content):
+    (tmp_path / "metrics.jsonl").write_text(content)
+    with pytest.raises(InputError, match="it is damaged, remove it"):
+        read_metrics(tmp_path)
+
+
 def test_images_that_are_not_those_the_run_began_with_are_refused(tmp_path):
     spec = Spec("digits")
     begin(tmp_path, spec, "abc", made_with={})

@@ -26,6 +26,11 @@ def test_differences_name_both_sides():
     assert one.differences(one) == []
 
 
+def test_what_means_the_same_is_the_same():
+    assert Spec("folder/").differences(Spec("folder", lam=0.0)) == []
+    assert Spec("digits", "serial-td-multihead").differences(Spec("digits", "serial-td-multihead", lam=1.0)) == []
+
+
 def test_another_format_is_refused():
     with pytest.raises(InputError, match=r"spec\.json is not of format 1"):
         Spec.from_json({**Spec("digits").to_json(), "format": 2})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -170,8 +170,14 @@ def opened(folder: Path) -> Iterator[Spool]:
     with room(folder):
         folder.mkdir(parents=True, exist_ok=True)
         file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below
-    with file:
+    try:
         yield Spool(folder, file)
+    except BaseException:
+        with suppress(OSError):  # what it still has to write, there was no room for
+            file.close()
+        raise
+    with room(folder):
+        file.close()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -44,6 +45,8 @@ def data(
         out: Where to draw, a PNG file; by default NAME-SPLIT.png in this folder.
         seed: Another seed draws other images.
     """
+    if not 0 <= seed < 2**63:
+        raise InputError(f"--seed is {seed}: give a number from 0 to {2**63 - 1}")
     options = {"size": size, "image": image, "label": label, "classes": classes}
     if action == "list":
         list_all(name)
@@ -74,7 +77,7 @@ def check_all(name: str, split: str, options: dict[str, Any]) -> None:
 
     console = wide_console()
     check(name, split, console, **options)
-    console.print(f"next: cascaded data show {name} --split {split}", soft_wrap=True)
+    say(console, f"next: cascaded data show {shlex.quote(name)} --split {split}")
 
 
 def draw(action: str, name: str, split: str, options: dict[str, Any], out: Path, seed: int) -> None:
@@ -89,8 +92,13 @@ def draw(action: str, name: str, split: str, options: dict[str, Any], out: Path,
         show.describe(images, console)
     sheet = (show.class_sheet if action == "show" else show.noise_sheet)(images, seed)
     write_whole(out, lambda part: sheet.save(part, "PNG"))
-    console.print(f"wrote {out}", soft_wrap=True)
-    console.print(f"next: cascaded train --data {name}", soft_wrap=True)
+    say(console, f"wrote {out}")
+    say(console, f"next: cascaded train --data {shlex.quote(name)}")
+
+
+def say(console: Console, line: str) -> None:
+    """A line as it is: names of files may look like anything."""
+    console.print(line, markup=False, soft_wrap=True)
 
 
 def wide_console() -> Console:

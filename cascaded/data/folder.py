@@ -30,7 +30,8 @@ def refuse_pickle(file: Path) -> None:
 def named(split: str, there: list[str]) -> str | None:
     """The split that is meant among those that are there: validation has three usual names."""
     same = SAME if split in SAME else ()
-    return next((name for name in (split, *same) if name in there), None)
+    known = {name.casefold(): name for name in there}
+    return next((known[name.casefold()] for name in (split, *same) if name.casefold() in known), None)
 
 
 class Folder:
@@ -77,7 +78,7 @@ class Folder:
 def divisions(root: Path, split: str) -> dict[str, Path]:
     """The folders that are splits, if they are: a class may be called "train" too, but has no folders below it."""
     below = folders(root)
-    fitting = {name: root / name for name in below if name in (*SPLITS, split)}
+    fitting = {name: root / name for name in below if name.casefold() in (*SPLITS, split.casefold())}
     return fitting if len(fitting) == len(below) or any(map(folders, fitting.values())) else {}
 
 

@@ -101,7 +101,8 @@ class Stream:
         with reading(self.what):
             features: Any = self.dataset.features or self.dataset._resolve_features().features
             columns = found(self.asked, features)
-            dataset = self.dataset.select_columns([name for name in vars(columns).values() if name])
+            # the same column may be asked for twice: coarse labels as the labels
+            dataset = self.dataset.select_columns(list(dict.fromkeys(filter(None, vars(columns).values()))))
             if columns.image and isinstance(features[columns.image], datasets.Image):
                 dataset = dataset.cast_column(columns.image, datasets.Image(decode=False))
             classes, coarse = (self.classes(features, column) for column in (columns.label, columns.coarse))

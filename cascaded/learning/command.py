@@ -58,6 +58,6 @@ def train(
         raise KeyboardInterrupt(f"{stopped}: the same command with --resume goes on") from stopped
     if told is None:
         return  # another process speaks
-    if accuracy := told.get("test") or told["accuracy"]:
+    if accuracy := told.get("test") or told.get("accuracy"):
         print(f"{folder}: {'test' if told.get('test') else 'validation'} accuracy {three(accuracy)}")
     print(f"wrote {folder}")

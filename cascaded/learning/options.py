@@ -24,8 +24,10 @@ class Options:
         epochs: Passes over the training images.
         batch: Images a step, over all processes.
         rate: The learning rate at its highest.
+        momentum: Of SGD.
         decay: Weight decay.
         schedule: How the rate changes: in steps, or up and down once.
+        held_out: Share of the training images that is kept for validation; 0 for none.
         limit: Use only so many training images, the same of every class.
         noise: Learn with a noise: focus, perlin, occlusion, resolution, translation or rotation.
         pad: Pixels of reflection around an image before it is cropped.
@@ -50,8 +52,10 @@ class Options:
     epochs: int | None = None
     batch: int | None = None
     rate: float | None = None
+    momentum: float | None = None
     decay: float | None = None
     schedule: RateSchedule | None = None
+    held_out: float | None = None
     limit: int | None = None
     noise: str | None = None
     pad: int | None = None
@@ -76,8 +80,8 @@ class Options:
 
     def spec(self, model: str, lam: str | None, seed: int) -> Spec:
         """The run of a model with these options."""
-        own = ("width", "epochs", "batch", "rate", "decay", "schedule", "noise", "pad", "flip", "cutout", "precision")
-        recipe: Recipe = RECIPES[self.recipe].but(**{name: getattr(self, name) for name in own})
+        changes = {field.name: getattr(self, field.name, None) for field in fields(Recipe)}
+        recipe = RECIPES[self.recipe].but(**changes)
         spec = Spec(
             data=self.data,
             model=model,

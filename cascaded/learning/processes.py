@@ -113,13 +113,15 @@ def choose_device(name: str) -> torch.device:
     local = int(os.environ.get("LOCAL_RANK", "0"))
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.split(":")[0] not in ("cpu", "cuda", "mps"):
+        raise InputError(f"--device is {name}: say auto, cpu, cuda, cuda:1 or mps")
     try:
         device = torch.device(name)
         if device.type == "cuda" and device.index is None:
             device = torch.device("cuda", local)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        told = str(error).splitlines()[0]
+        told = str(error).splitlines()[0][:100]
         raise InputError(f"--device is {name}, which is not to be had here ({told}): say --device cpu") from error
     if device.type == "cuda":
         torch.cuda.set_device(device)

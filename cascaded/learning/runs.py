@@ -60,6 +60,10 @@ def is_locked(folder: Path) -> bool:
 def enter(folder: Path, spec: Spec, resume: bool) -> None:
     """Hold what is asked against what the folder says it is, if it says anything yet."""
     if not (folder / "spec.json").exists():
+        if checkpoint_places(folder):
+            raise InputError(
+                f"{folder} holds checkpoints but no spec.json that says of what: bring it back, or choose another --out"
+            )
         return
     check_spec(folder, spec)
     if not resume:
@@ -142,8 +146,11 @@ def is_whole(place: Path) -> bool:
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """What a run has told so far; a last line that is still being written is left out."""
     file = folder / "metrics.jsonl"
-    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    try:
+        lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+        return [dict(json.loads(line)) for line in lines if line.endswith("\n")]
+    except (OSError, TypeError, ValueError) as error:
+        raise InputError(f"{file} does not hold a line of JSON an epoch ({error}): it is damaged, remove it") from error
 
 
 def last_metrics(folder: Path) -> dict[str, Any] | None:

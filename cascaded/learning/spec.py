@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.learning.method import Method, make_method
+from cascaded.learning.method import TD, Method, make_method
 from cascaded.learning.recipe import Recipe
 
 FORMAT = 1
@@ -67,6 +68,8 @@ class Spec:
 
 
 def _flat(spec: Spec) -> dict[str, Any]:
-    told = asdict(spec)
+    """All that counts, by name. A slash behind a folder changes nothing, nor does a model's own lambda, if named."""
+    loss = spec.method.loss
+    told = {**asdict(spec), "data": os.path.normpath(spec.data), "lam": loss.lam if isinstance(loss, TD) else None}
     recipe = told.pop("recipe")
     return {**told, **recipe}

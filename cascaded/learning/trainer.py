@@ -177,7 +177,11 @@ class Trainer:
         self.position = Position(**json.loads(told))
         model = self._shared(found.model if found else {})
         momentum = self._shared(found.optimiser if found else {})
-        self.net.load_state_dict(model)
+        try:
+            self.net.load_state_dict(model)
+        except RuntimeError as error:
+            told = str(error).splitlines()[-1].strip()
+            raise InputError(f"the checkpoint is of another network ({told}): bring this run's own back") from error
         for name, parameter in self.net.named_parameters():
             if name in momentum:
                 self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(momentum[name])

@@ -77,7 +77,7 @@ def _train(trainer: Trainer, found: Checkpoint | None, folder: Path, where: Wher
     trainer.restore(found)
     with Journal.open(folder, trainer, where.tensorboard) as journal:
         _run(trainer, folder, where, journal)
-    return last_metrics(folder) if trainer.team.leads else None
+    return (last_metrics(folder) or {}) if trainer.team.leads else None
 
 
 def _run(trainer: Trainer, folder: Path, where: Where, journal: Journal) -> None:

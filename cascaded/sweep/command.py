@@ -105,6 +105,8 @@ def _train_all(
                 if console.is_terminal:
                     live.update(_table(states, outcomes), refresh=True)
                 time.sleep(LOOK)
+    except KeyboardInterrupt as stopped:
+        raise KeyboardInterrupt("interrupted: the same command goes on") from stopped
     finally:
         engine.stop()
 

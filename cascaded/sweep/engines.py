@@ -125,7 +125,11 @@ class Ray(Engine):
 
 def _process(folder: Path, arguments: list[str], threads: int, more: dict[str, str]) -> subprocess.Popen[bytes]:
     """A run in a process of its own, what it says in its folder's log."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / LOG).touch()
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written ({error.strerror}): choose another --out") from error
     command = [sys.executable, "-m", "cascaded", "train", *arguments, "--threads", str(threads)]
     own = {"OMP_NUM_THREADS": str(threads), WITH_PARENT: str(os.getpid())}
     with (folder / LOG).open("ab") as log:

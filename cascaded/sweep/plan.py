@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from cascaded.errors import InputError
-from cascaded.learning.method import CE, METHODS, make_method, parse_lam
+from cascaded.learning.method import CE, METHODS, TD, make_method, parse_lam
 from cascaded.learning.runs import check_spec, is_done, is_locked, last_metrics
 from cascaded.learning.spec import Spec
 
@@ -28,7 +28,9 @@ class Job:
     @property
     def name(self) -> str:
         """Model and lambda: what the runs of several seeds have in common."""
-        return self.model if self.lam is None else f"{self.model}-lam{self.lam.replace(':', '-')}"
+        if self.lam is None:
+            return self.model
+        return f"{self.model}-lam{'-'.join(f'{knot:g}' for knot in TD(parse_lam(self.lam)).knots)}"
 
     @property
     def folder(self) -> Path:
