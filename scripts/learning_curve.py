@@ -13,8 +13,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 INK = "#5a6270"
-SHOWN = {1: "#a8cfe0", 2: "#5fa8c6", 3: "#2f87ad", 9: "#0b4f6e"}
-"""Steps with a line of their own; the later, the darker. Between 3 and 9 little changes."""
+SHOWN = {1: "#a8cfe0", 2: "#5fa8c6", 9: "#0b4f6e"}
+"""Steps with a line of their own; the later, the darker. From 3 on little changes."""
 
 
 def over_epochs(axes: Axes, lines: list[dict]) -> None:

@@ -22,6 +22,11 @@ def test_folders_are_splits_and_classes(tmp_path):
     assert train.name == str(root)
 
 
+def test_splits_may_be_spelled_with_capitals(tmp_path):
+    image_folder(tmp_path, ["Train/ant", "Train/bee", "Test/ant", "Test/bee"])
+    assert load(tmp_path).classes == load(tmp_path, "test").classes == ("ant", "bee")
+
+
 def test_folders_that_are_classes_are_a_training_set(tmp_path):
     images = load(image_folder(tmp_path / "vehicles", ["car", "train", "bus"]))
     assert images.classes == ("bus", "car", "train")

@@ -124,6 +124,14 @@ def test_cifar100_has_coarse_labels_that_follow_from_the_fine_ones(monkeypatch):
 
 
 @needs_real
+def test_coarse_labels_can_be_the_labels(monkeypatch):
+    monkeypatch.setenv("CASCADED_DATA", str(REAL))
+    images = load("cifar100", "test", label="coarse_label", classes=["trees", "fish"])
+    assert images.classes == ("trees", "fish")
+    assert images.labels.bincount().tolist() == [500, 500]
+
+
+@needs_real
 def test_tiny_images_are_cropped_or_resized(monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
     some = ["n01443537", "n01629819"]
