@@ -138,7 +138,7 @@ class Trainer:
             return None
         return accuracy(self.net, self.feed.plain(self.feed.images, self.feed.validation), self.method.schedule)
 
-    def test(self) -> list[float] | None:
+    def tested(self) -> list[float] | None:
         """The same for test images, where there are any."""
         if self.feed.test is None or not self.team.leads:
             return None

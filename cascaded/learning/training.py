@@ -88,7 +88,7 @@ def _run(trainer: Trainer, folder: Path, where: Where, journal: Journal) -> None
             if trainer.at_boundary:
                 told = trainer.validate()
                 trainer.position.seconds = time.monotonic() - started
-                journal.epoch_ended(told, trainer.test() if trainer.done else None)
+                journal.epoch_ended(told, trainer.tested() if trainer.done else None)
             if trainer.at_boundary or asked or time.monotonic() - saved >= where.checkpoint_seconds:
                 trainer.position.seconds = time.monotonic() - started
                 _save(trainer, folder, journal)
