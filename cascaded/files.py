@@ -27,11 +27,11 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
         _clear_up(file)
         write(part)
         part.chmod(0o666 & ~_umask())  # safetensors keeps its files to the user alone
-        _flush(part)
+        flush(part)
         part.replace(file)
-        _flush(file.parent)
+        flush(file.parent)
         if new:
-            _flush(file.parent.parent)  # where the folder's own name stands
+            flush(file.parent.parent)  # where the folder's own name stands
     except BaseException as error:
         _forget(part)
         # safetensors reports a full disk as an error of its own, not as OSError
@@ -72,7 +72,7 @@ def _umask() -> int:
     return mask
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     """Have a file, or the names in a folder, on the disk itself before going on."""
     if path.is_dir() and os.name == "nt":  # Windows opens no folders
         return

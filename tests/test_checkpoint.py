@@ -137,7 +137,7 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, part
         if next(writes) == 2 * part:  # a file is brought to the disk, then its folder
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("cascaded.files._flush", full)
+    monkeypatch.setattr("cascaded.files.flush", full)
     with pytest.raises(InputError, match="No space left on device"):
         write(tmp_path, 2)
     monkeypatch.undo()
