@@ -16,7 +16,13 @@ from cascaded.errors import InputError
 
 COMMANDS = {
     "train": ("cascaded.learning.command", "train one of the paper's models; kill it and resume as you like"),
+    "record": ("cascaded.recording.command", "run trained networks once and keep what they say at every step"),
+    "clock": ("cascaded.recording.clock_command", "what stopping early is worth on this machine, in seconds"),
     "sweep": ("cascaded.sweep.command", "train models x lambdas x seeds, side by side or on a cluster"),
+    "crossval": (
+        "cascaded.sweep.crossval",
+        "a network a fold, recorded on the images it has not seen",
+    ),
     "data": ("cascaded.data.command", "what data there is, how it looks, and whether it is sound"),
     "bench": ("cascaded.bench.command", "time, memory and operations of a cascade, beside the published way"),
 }

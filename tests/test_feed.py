@@ -111,7 +111,7 @@ def test_test_images_of_other_classes_are_refused(tmp_path):
 
 def test_the_fingerprint_tells_other_images(tmp_path):
     pictures(tmp_path, "train", 100)
-    before = own(tmp_path).fingerprint()
-    assert own(tmp_path).fingerprint() == before
+    before = own(tmp_path).images.fingerprint()
+    assert own(tmp_path).images.fingerprint() == before
     Image.new("RGB", (8, 8), (1, 2, 3)).save(tmp_path / "train" / "leaf" / "3.png")
-    assert own(tmp_path).fingerprint() != before
+    assert own(tmp_path).images.fingerprint() != before

@@ -9,7 +9,9 @@ from cascaded import Recipe, Spec
 from cascaded.errors import InputError
 from cascaded.files import read_json, write_json
 from cascaded.learning.checkpoint import save
-from cascaded.learning.runs import Metrics, begin, enter, is_done, is_locked, locked, read_metrics, read_spec
+from cascaded.learning.runs import Inputs, Metrics, begin, find_runs, enter, is_done, is_locked, locked, read_inputs, read_metrics, read_spec
+
+INPUTS = Inputs((1, 8, 8), (0.5,), (0.25,), ("no", "yes"))
 
 
 def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
@@ -24,7 +26,7 @@ with locked(pathlib.Path({str(tmp_path)!r})):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "locked\n"
         assert is_locked(tmp_path)
-        with pytest.raises(InputError, match=r"another process is training in .*: wait for it, or"), locked(tmp_path):
+        with pytest.raises(InputError, match=r"another process is at work in .*: wait for it, or"), locked(tmp_path):
             pass
         other.kill()
     assert not is_locked(tmp_path)
@@ -41,10 +43,10 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
 def test_a_run_is_entered_once_and_then_resumed(tmp_path):
     spec = Spec("digits", recipe=Recipe(epochs=2))
     enter(tmp_path, spec, resume=False)
-    begin(tmp_path, spec, "abc", made_with={"torch": "2"})
+    begin(tmp_path, spec, "abc", INPUTS, made_with={"torch": "2"})
     assert read_spec(tmp_path) == spec
     enter(tmp_path, spec, resume=True)
-    begin(tmp_path, spec, "abc", made_with={"torch": "3"})
+    begin(tmp_path, spec, "abc", INPUTS, made_with={"torch": "3"})
     assert read_json(tmp_path / "spec.json")["made_with"] == {"torch": "2"}
     with pytest.raises(InputError, match="holds this run already: say --resume"):
         enter(tmp_path, spec, resume=False)
@@ -74,7 +76,7 @@ def test_metrics_are_cut_back_to_where_a_checkpoint_was_made(tmp_path):
 
 def test_a_run_is_done_when_its_last_step_is_kept(tmp_path):
     assert not is_done(tmp_path)
-    begin(tmp_path, Spec("digits", recipe=Recipe(epochs=2)), "abc", made_with={})
+    begin(tmp_path, Spec("digits", recipe=Recipe(epochs=2)), "abc", INPUTS, made_with={})
     metrics = Metrics(tmp_path, 0)
     metrics.add(epoch=1, step=10)
     save(tmp_path, 10, {}, {}, {})
@@ -102,6 +104,30 @@ def test_damaged_metrics_are_said_in_a_sentence(tmp_path, content):
 
 def test_images_that_are_not_those_the_run_began_with_are_refused(tmp_path):
     spec = Spec("digits")
-    begin(tmp_path, spec, "abc", made_with={})
+    begin(tmp_path, spec, "abc", INPUTS, made_with={})
     with pytest.raises(InputError, match=r"digits holds other images than those that .* began with"):
-        begin(tmp_path, spec, "abd", made_with={})
+        begin(tmp_path, spec, "abd", INPUTS, made_with={})
+
+
+def test_what_a_network_takes_is_kept_and_added_to_runs_that_do_not_tell(tmp_path):
+    spec = Spec("digits")
+    begin(tmp_path, spec, "abc", INPUTS, made_with={})
+    assert read_inputs(tmp_path) == INPUTS
+    told = read_json(tmp_path / "spec.json")
+    write_json(tmp_path / "spec.json", {name: value for name, value in told.items() if name != "inputs"})
+    with pytest.raises(InputError, match=r"does not tell what its network takes .*: cascaded train --resume adds it"):
+        read_inputs(tmp_path)
+    begin(tmp_path, spec, "abc", INPUTS, made_with={})
+    assert read_inputs(tmp_path) == INPUTS
+    assert read_spec(tmp_path) == spec
+
+
+def test_runs_are_found_in_and_below_folders(tmp_path):
+    for name in ("b/0", "a/1", "a/0"):
+        begin(tmp_path / name, Spec("digits"), "abc", INPUTS, made_with={})
+    assert find_runs([tmp_path / "b/0", tmp_path]) == [tmp_path / name for name in ("b/0", "a/0", "a/1")]
+    with pytest.raises(InputError, match=r"there is no folder .*nowhere: give the folder of a run"):
+        find_runs([tmp_path / "nowhere"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"empty holds no run"):
+        find_runs([tmp_path / "empty"])

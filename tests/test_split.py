@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cascaded.data import hold_out, limit
+from cascaded.data.split import fold
 from cascaded.errors import InputError
 from tests.pictures import labelled
 
@@ -95,3 +96,22 @@ def test_impossible_parts_are_refused():
     for items in (0, 4):
         with pytest.raises(InputError, match=f"{items} images are asked for, there are 3"):
             limit(images, items)
+
+
+@given(some_labels, st.integers(2, 4))
+def test_folds_do_not_overlap_hold_everything_and_have_the_same_share_of_every_class(labels, folds):
+    labels = torch.tensor(labels)
+    parts = [fold(labels, number, folds) for number in range(1, folds + 1)]
+    for left, held in parts:
+        assert sorted([*left.tolist(), *held.tolist()]) == list(range(len(labels)))
+        for each in labels.unique():
+            share = (labels == each).sum() / folds
+            assert abs((labels[held] == each).sum() - share) < 1
+    assert sorted(torch.cat([held for _, held in parts]).tolist()) == list(range(len(labels)))
+
+
+def test_folds_that_are_none_are_refused():
+    with pytest.raises(InputError, match="fold 3 of 2 is asked for: say 1 to the number of folds"):
+        fold(torch.zeros(9, dtype=torch.int64), 3, 2)
+    with pytest.raises(InputError, match="2 images make no 9 folds: ask for fewer"):
+        fold(torch.zeros(2, dtype=torch.int64), 9, 9)

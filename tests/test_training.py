@@ -223,6 +223,7 @@ def test_a_run_says_what_it_is(uninterrupted):
     assert written["made_with"]["torch"] == torch.__version__
     assert len(written.pop("images")) == 64
     written.pop("made_with")
+    assert written.pop("inputs")["shape"] == [1, 8, 8]
     assert Spec.from_json(written) == spec(model="cascaded-td")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 
 import torch
@@ -58,6 +59,13 @@ class Images:
             indices=self.indices[items],
             coarse=None if self.coarse is None else self.coarse[items],
         )
+
+    def fingerprint(self) -> str:
+        """A digest that tells these images from others: all labels, and a thousand images from first to last."""
+        digest = hashlib.sha256(repr(tuple(self.images.shape)).encode())
+        digest.update(self.labels.numpy().tobytes())
+        digest.update(self.images[:: max(1, len(self) // 1000)].numpy().tobytes())
+        return digest.hexdigest()
 
     def statistics(self, items: Int64[Tensor, "chosen"] | None = None) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Mean and standard deviation of each channel, of values in 0..1, over all images or some.

@@ -36,6 +36,28 @@ def divided(images: Images, share: float = 0.1, seed: int = 0) -> tuple[Int64[Te
     return (~held).nonzero().flatten(), held.nonzero().flatten()
 
 
+def fold(
+    labels: Int64[Tensor, "items"], number: int, folds: int, seed: int = 0
+) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:
+    """One of several folds as numbers of items: what is left to train on, and the fold itself.
+
+    The folds do not overlap, hold all items together, and have the same share of every class, to an item.
+
+    Args:
+        labels: The class of every item.
+        number: Which fold, from 1.
+        folds: How many there are.
+        seed: Another seed draws other folds.
+    """
+    if folds < 2 or not 1 <= number <= folds:
+        raise InputError(f"fold {number} of {folds} is asked for: say 1 to the number of folds, of at least 2")
+    _, labels = labels.unique(return_inverse=True)
+    held = ranks(labels, Generator().manual_seed(seed)) % folds == number - 1
+    if not bool(held.any()) or bool(held.all()):
+        raise InputError(f"{len(labels)} images make no {folds} folds: ask for fewer")
+    return (~held).nonzero().flatten(), held.nonzero().flatten()
+
+
 def limit(images: Images, items: int, seed: int = 0) -> Images:
     """A smaller set, in its original order, with as many images of one class as of another where there are enough.
 

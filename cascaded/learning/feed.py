@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -15,10 +14,11 @@ from cascaded.data.augment import Augment, normalise
 from cascaded.data.images import Images
 from cascaded.data.noise import make_noise
 from cascaded.data.sources import augmentation, load
-from cascaded.data.split import divided, limited
+from cascaded.data.split import divided, fold, limited
 from cascaded.errors import InputError, MissingSplitError
 from cascaded.learning.processes import Team
 from cascaded.learning.recipe import Recipe
+from cascaded.learning.runs import Inputs
 from cascaded.learning.seeds import generator_at
 from cascaded.learning.spec import Spec
 
@@ -64,6 +64,11 @@ class Feed:
         """Mean and deviation of the training images, a channel."""
         return self.images.statistics(self.train)
 
+    @property
+    def inputs(self) -> Inputs:
+        """What the network takes, and what its answers mean."""
+        return Inputs(tuple(self.images.images.shape[1:]), *self.statistics, self.images.classes)
+
     def at(self, step: int) -> tuple[Tensor, Tensor]:
         """This process's share of the images and labels of a step."""
         epoch, place = divmod(step, self.steps_an_epoch)
@@ -72,14 +77,6 @@ class Feed:
         images = self.images.images[items].to(self.device)
         images = self.augment(images, *self.statistics, generator_at(self.seed, "augment", step))
         return self.team.share(images), self.team.share(self.images.labels[items]).to(self.device)
-
-    def fingerprint(self) -> str:
-        """A digest that tells these images from others: all labels, and a thousand images from first to last."""
-        images, labels = self.images.images, self.images.labels
-        digest = hashlib.sha256(repr(tuple(images.shape)).encode())
-        digest.update(labels.numpy().tobytes())
-        digest.update(images[:: max(1, len(images) // 1000)].numpy().tobytes())
-        return digest.hexdigest()
 
     def to_fill(self, epoch: int, batches: int) -> Iterator[Tensor]:
         """Images as in training, for statistics that training did not gather."""
@@ -103,12 +100,12 @@ def _order(seed: int, epoch: int, items: int) -> Tensor:
 def make_feed(spec: Spec, team: Team, device: torch.device) -> Feed:
     """Load a run's images and hold some out. The split is the same for every seed."""
     recipe = spec.recipe
-    images = _load(spec, "train")
+    images = load_split(spec, "train")
     if not images.classes:
         raise InputError(f"{spec.data} has no labels to learn from: name the column with --label, or use other data")
     train, validation = torch.arange(len(images)), torch.arange(0)
-    if recipe.held_out:
-        train, validation = divided(images, recipe.held_out)
+    if spec.fold or recipe.held_out:
+        train, validation = held_out(spec, images)
     if spec.limit is not None:
         train = train[limited(images.labels[train], spec.limit)]
     test = _test(spec, images)
@@ -118,10 +115,15 @@ def make_feed(spec: Spec, team: Team, device: torch.device) -> Feed:
     return feed
 
 
+def held_out(spec: Spec, images: Images) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:
+    """The training images that a run learns from, and those that it does not: a fold, or its recipe's share."""
+    return fold(images.labels, *spec.fold) if spec.fold else divided(images, spec.recipe.held_out)
+
+
 def _test(spec: Spec, images: Images) -> Images | None:
     """The test images, if there are any with labels. What is wrong with them is better said before the training."""
     try:
-        test = _load(spec, "test")
+        test = load_split(spec, "test")
     except MissingSplitError:
         return None
     if not test.classes:
@@ -138,7 +140,8 @@ def _test(spec: Spec, images: Images) -> Images | None:
     return test
 
 
-def _load(spec: Spec, split: str) -> Images:
+def load_split(spec: Spec, split: str) -> Images:
+    """A split of a run's data, as the run has it."""
     image, label = spec.columns
     return load(spec.data, split, size=spec.size, image=image, label=label, classes=spec.classes or None)
 

@@ -11,6 +11,14 @@ from cascaded.learning.recipe import RECIPES, Precision, RateSchedule, Recipe
 from cascaded.learning.spec import Spec
 
 
+def parse_fold(text: str) -> tuple[int, int]:
+    """`3/10`: the third of ten folds."""
+    number, slash, folds = text.partition("/")
+    if not (slash and number.isdecimal() and folds.isdecimal() and 1 <= int(number) <= int(folds) > 1):
+        raise InputError(f"--fold is {text!r}: say which of how many, from 1/10 to 10/10")
+    return int(number), int(folds)
+
+
 @dataclass(frozen=True)
 class Options:
     """Data, network and recipe of a run, and how it is computed.
@@ -29,6 +37,7 @@ class Options:
         schedule: How the rate changes: in steps, or up and down once.
         held_out: Share of the training images that is kept for validation; 0 for none.
         limit: Use only so many training images, the same of every class.
+        fold: Hold out one fold of several instead, as in 3/10; `cascaded crossval` does it for all of them.
         noise: Learn with a noise: focus, perlin, occlusion, resolution, translation or rotation.
         pad: Pixels of reflection around an image before it is cropped.
         flip: Whether half of the images are mirrored.
@@ -57,6 +66,7 @@ class Options:
     schedule: RateSchedule | None = None
     held_out: float | None = None
     limit: int | None = None
+    fold: str | None = None
     noise: str | None = None
     pad: int | None = None
     flip: bool | None = None
@@ -93,6 +103,7 @@ class Options:
             size=self.size,
             classes=self.classes,
             columns=(self.image, self.label),
+            fold=None if self.fold is None else parse_fold(self.fold),
         )
         _ = spec.method  # a lambda where there is none is said before anything is loaded
         return spec

@@ -1,14 +1,15 @@
 """A run's folder: what it is, how far it is, and that nobody else is at it.
 
-runs/<name>/<seed>/{spec.json, checkpoints/, metrics.jsonl}
+runs/<name>/<seed>/{spec.json, checkpoints/, metrics.jsonl, traces/, results.json}
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,23 @@ WITH_PARENT = "CASCADED_WITH_PARENT"
 """Holds, in the environment of a run, the process that it is to end with: everything is kept when that one is gone."""
 PARTS = ("model.safetensors", "optimiser.safetensors", "position.json")  # of a checkpoint
 MANIFEST = "manifest.json"  # without it there is no checkpoint
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a network takes and what its answers mean, so that it can be used where its training images are not.
+
+    Attributes:
+        shape: Channels, height and width of an image.
+        mean: Mean of each channel over the images it was trained on, in 0..1.
+        std: Their deviation.
+        classes: What its classes are called.
+    """
+
+    shape: tuple[int, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    classes: tuple[str, ...]
 
 
 class LockedError(InputError):
@@ -37,7 +55,7 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=1)  # someone may just be looking
     except Timeout as error:
-        raise LockedError(f"another process is training in {folder}: wait for it, or choose another --out") from error
+        raise LockedError(f"another process is at work in {folder}: wait for it, or choose another folder") from error
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror}): choose another --out") from error
     try:
@@ -47,7 +65,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process is training there now."""
+    """Whether a process is at work there now."""
     if not (folder / LOCK).exists():
         return False
     try:
@@ -78,23 +96,35 @@ def check_spec(folder: Path, spec: Spec) -> None:
         )
 
 
-def begin(folder: Path, spec: Spec, fingerprint: str, made_with: dict[str, str]) -> None:
+def begin(folder: Path, spec: Spec, fingerprint: str, inputs: Inputs, made_with: dict[str, str]) -> None:
     """Say what the run is and which images it has, once all is known to be good; later, hold the images against it."""
     file = folder / "spec.json"
-    if not file.exists():
-        write_json(file, {**spec.to_json(), "images": fingerprint, "made_with": made_with})
-    elif read_json(file).get("images") != fingerprint:
+    told = read_json(file) if file.exists() else {**spec.to_json(), "images": fingerprint, "made_with": made_with}
+    if told.get("images") != fingerprint:
         raise InputError(
             f"{spec.data} holds other images than those that {folder} began with: bring them back, or choose another "
             "--out"
         )
+    if "inputs" not in told:
+        write_json(file, {**told, "inputs": asdict(inputs)})
+
+
+def read_inputs(folder: Path) -> Inputs:
+    """What the network of a run takes."""
+    told = read_json(folder / "spec.json").get("inputs")
+    try:
+        return Inputs(**{name: tuple(value) for name, value in told.items()})
+    except (AttributeError, TypeError) as error:
+        raise InputError(
+            f"{folder / 'spec.json'} does not tell what its network takes ({error}): cascaded train --resume adds it"
+        ) from error
 
 
 def read_spec(folder: Path) -> Spec:
     """What the run in a folder is."""
     told = read_json(folder / "spec.json")
     try:
-        about = {"made_with", "images"}  # known of the run, not asked for
+        about = {"made_with", "images", "inputs"}  # known of the run, not asked for
         return Spec.from_json({name: value for name, value in told.items() if name not in about})
     except (AttributeError, KeyError, TypeError) as error:
         raise InputError(f"{folder / 'spec.json'} does not describe a run ({error}): it is damaged") from error
@@ -157,6 +187,19 @@ def last_metrics(folder: Path) -> dict[str, Any] | None:
     """The newest line of a run's metrics."""
     known = read_metrics(folder)
     return known[-1] if known else None
+
+
+def find_runs(places: Sequence[Path]) -> list[Path]:
+    """The runs in or below some folders, in order; each folder must hold at least one."""
+    found: list[Path] = []
+    for place in places:
+        if not place.is_dir():
+            raise InputError(f"there is no folder {place}: give the folder of a run, such as runs/td0/0")
+        below = sorted(spec.parent for spec in place.glob("**/spec.json"))
+        if not below:
+            raise InputError(f"{place} holds no run, no spec.json is in or below it: train one with cascaded train")
+        found += [run for run in below if run not in found]
+    return found
 
 
 def is_done(folder: Path) -> bool:

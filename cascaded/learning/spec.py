@@ -28,6 +28,7 @@ class Spec:
         size: Height and width that images are brought to; None for what they have.
         classes: Which classes of the data, in which order; empty for all.
         columns: Names of the image and of the label column, where the data does not tell.
+        fold: Which fold of how many is held out of the training images: `(3, 10)`; None for the recipe's own share.
     """
 
     data: str
@@ -40,6 +41,7 @@ class Spec:
     size: int | None = None
     classes: tuple[str, ...] = ()
     columns: tuple[str | None, str | None] = (None, None)
+    fold: tuple[int, int] | None = None
 
     @property
     def method(self) -> Method:
@@ -59,6 +61,7 @@ class Spec:
         told["recipe"] = Recipe.from_json(told["recipe"])
         told["lam"] = tuple(told["lam"]) if isinstance(told["lam"], list) else told["lam"]
         told["classes"], told["columns"] = tuple(told["classes"]), tuple(told["columns"])
+        told["fold"] = tuple(told["fold"]) if told.get("fold") else None
         return cls(**told)
 
     def differences(self, other: Spec) -> list[str]:

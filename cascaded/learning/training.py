@@ -68,7 +68,7 @@ def train(spec: Spec, folder: Path, where: Where, *, resume: bool = False) -> di
             feed = make_feed(spec, own, where.device)
             net = build(spec, len(feed.images.classes), feed.images.images.shape[1:]).to(where.device)
             if own.leads:
-                begin(folder, spec, feed.fingerprint(), _made_with())
+                begin(folder, spec, feed.images.fingerprint(), feed.inputs, made_with())
             found = checkpoint.newest(folder) if own.leads else None
         return _train(Trainer(spec, net, feed), found, folder, where)
 
@@ -151,5 +151,6 @@ def _stopping(own: Team) -> Iterator[_Asked | None]:
             signal.signal(number, handler)
 
 
-def _made_with() -> dict[str, str]:
+def made_with() -> dict[str, str]:
+    """Versions of what computes here."""
     return {"cascaded": __version__, "torch": torch.__version__, "python": platform.python_version()}

@@ -13,6 +13,7 @@ import tyro
 from cascaded.errors import InputError
 from cascaded.learning.method import MethodName
 from cascaded.learning.options import Options
+from cascaded.learning.spec import Spec
 from cascaded.progress import cores
 from cascaded.sweep.plan import Job, State, plan
 
@@ -31,6 +32,7 @@ def sweep(
     models: tuple[MethodName, ...] = ("cascaded-td",),
     lam: tuple[str, ...] = (),
     seeds: tuple[int, ...] = (0,),
+    folds: int | None = None,
     out: Path = Path("runs"),
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
@@ -48,6 +50,7 @@ def sweep(
         models: Which of the paper's models.
         lam: Lambdas of the TD models; each model's own by default. Models without one are trained once a seed.
         seeds: The same for every model.
+        folds: Hold each of so many folds of the training images out once, in a run of its own.
         out: Where the runs are kept.
         engine: Processes of this machine, or a Ray cluster whose machines share OUT.
         address: Of the Ray cluster; the one of this machine by default.
@@ -56,15 +59,24 @@ def sweep(
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs is {jobs}: give at least 1")
-    asked = plan(models, lam, seeds, out)
+    if folds is not None and options.fold is not None:
+        raise InputError(
+            f"--folds is {folds} and --fold {options.fold}: say --folds for all of them, or --fold for one"
+        )
+    asked = plan(models, lam, seeds, out, folds)
     # what is wrong with a run is said before the first one starts
-    states: dict[Job, State] = {job: job.state(options.spec(job.model, job.lam, job.seed)) for job in asked}
+    states: dict[Job, State] = {job: job.state(_spec(options, job)) for job in asked}
     outcomes: dict[Job, Outcome] = {}
     waiting = [job for job, state in states.items() if state == "waiting"]
     if waiting and not dry_run:
         made = _engine(engine, options, min(jobs or len(waiting), len(waiting)), address)
         _train_all(made, waiting, replace(options, threads=None), states, outcomes)
     _conclude(states, outcomes, dry_run)
+
+
+def _spec(options: Options, job: Job) -> Spec:
+    spec = options.spec(job.model, job.lam, job.seed)
+    return replace(spec, fold=job.fold) if job.fold else spec
 
 
 def _engine(name: str, options: Options, runs: int, address: str | None) -> Engine:

@@ -24,13 +24,14 @@ class Job:
     lam: str | None
     seed: int
     out: Path
+    fold: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
-        """Model and lambda: what the runs of several seeds have in common."""
-        if self.lam is None:
-            return self.model
-        return f"{self.model}-lam{'-'.join(f'{knot:g}' for knot in TD(parse_lam(self.lam)).knots)}"
+        """Model and lambda, and the fold if it has one: what the runs of several seeds have in common."""
+        lam = "" if self.lam is None else f"-lam{'-'.join(f'{knot:g}' for knot in TD(parse_lam(self.lam)).knots)}"
+        fold = "" if self.fold is None else f"/fold{self.fold[0]}of{self.fold[1]}"
+        return f"{self.model}{lam}{fold}"
 
     @property
     def folder(self) -> Path:
@@ -40,6 +41,7 @@ class Job:
     def arguments(self) -> list[str]:
         """What `cascaded train` is asked for this run."""
         lam = [] if self.lam is None else ["--lam", self.lam]
+        lam += [] if self.fold is None else ["--fold", "/".join(map(str, self.fold))]
         return ["--model", self.model, *lam, "--seed", str(self.seed), "--out", str(self.out / self.name), "--resume"]
 
     def state(self, spec: Spec) -> State:
@@ -59,8 +61,12 @@ class Job:
         return f"epoch {last['epoch']}" + (f", {accuracy[-1]:.1%} at the last step" if accuracy else "")
 
 
-def plan(models: Sequence[str], lams: Sequence[str], seeds: Sequence[int], out: Path) -> list[Job]:
-    """Models times lambdas times seeds, seed by seed; a model without a lambda is trained once a seed."""
+def plan(
+    models: Sequence[str], lams: Sequence[str], seeds: Sequence[int], out: Path, folds: int | None = None
+) -> list[Job]:
+    """Models x lambdas x folds, seed by seed; a model without a lambda is trained once a seed and fold."""
+    if folds is not None and folds < 2:
+        raise InputError(f"--folds is {folds}: give at least 2, each is held out once")
     for name, asked in {"models": models, "seeds": seeds}.items():
         if not asked:
             raise InputError(f"--{name} is empty: give at least one")
@@ -74,4 +80,5 @@ def plan(models: Sequence[str], lams: Sequence[str], seeds: Sequence[int], out: 
         make_method(model)
         without = not lams or isinstance(METHODS[model].loss, CE)
         variants += [(model, None)] if without else [(model, lam) for lam in lams]
-    return [Job(model, lam, seed, out) for seed, (model, lam) in product(seeds, variants)]
+    parts = [None] if folds is None else [(number, folds) for number in range(1, folds + 1)]
+    return [Job(model, lam, seed, out, fold) for seed, (model, lam), fold in product(seeds, variants, parts)]

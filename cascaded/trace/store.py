@@ -182,10 +182,22 @@ def load_trace(file: Path | str) -> Trace:
     return Trace(origin=_origin(file, told), **arrays)
 
 
-def read_origin(file: Path | str) -> tuple[Origin, int, str]:
-    """What a trace is of, how many steps it has, and its digest: its header alone is read."""
+@dataclass(frozen=True)
+class Header:
+    """What a trace tells of itself: where it came from, how large it is, and a digest of all its values."""
+
+    origin: Origin
+    steps: int
+    items: int
+    embeddings: bool
+    digest: str
+
+
+def read_header(file: Path | str) -> Header:
+    """What a trace tells of itself; its values are not read."""
     told, form, _ = _opened(Path(file))
-    return _origin(Path(file), told), form.arrays["logits"][1][0], told[DIGEST]
+    steps, items, _ = form.arrays["logits"][1]
+    return Header(_origin(Path(file), told), steps, items, "embeddings" in form.arrays, told[DIGEST])
 
 
 def _opened(file: Path) -> tuple[dict[str, str], Form, int]:

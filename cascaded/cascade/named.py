@@ -1,0 +1,35 @@
+"""Kernels by name: how a command line, a file name and a trace's header speak of them."""
+
+from __future__ import annotations
+
+from cascaded.cascade.kernels import ExponentialSmoothing, Kernel, NoDelay, OneStepDelay, TappedDelay
+from cascaded.errors import InputError
+
+KNOWN = "osd (one-step delay), none, ews:0.9 (smoothing with alpha 0.9) or taps:0,0.5,0.5"
+
+
+def make_kernel(name: str) -> Kernel:
+    """A kernel by name: `osd`, `none`, `ews:0.9`, `taps:0,0.5,0.5`."""
+    kind, _, parameter = name.partition(":")
+    if not parameter and kind in ("osd", "none"):
+        return OneStepDelay() if kind == "osd" else NoDelay()
+    try:
+        if kind == "ews":
+            return ExponentialSmoothing(float(parameter))
+        if kind == "taps":
+            return TappedDelay([float(weight) for weight in parameter.split(",")])
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"kernel is {name!r}, {parameter!r} is not a number: say {KNOWN}") from error
+    raise InputError(f"there is no kernel {name!r}: say {KNOWN}")
+
+
+def kernel_name(kernel: Kernel) -> str:
+    """The name that `make_kernel` makes this kernel from."""
+    if isinstance(kernel, ExponentialSmoothing):
+        return f"ews:{kernel.alpha:g}"
+    if isinstance(kernel, TappedDelay):
+        plain = {(0.0, 1.0): "osd", (1.0,): "none"}
+        return plain.get(tuple(kernel.weights), "taps:" + ",".join(f"{weight:g}" for weight in kernel.weights))
+    raise InputError(f"{kernel} has no name: record with {KNOWN}, or call the network yourself")

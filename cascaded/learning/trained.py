@@ -1,0 +1,91 @@
+"""A trained network, from the folder of its run: ready to answer, without the images it was trained on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from cascaded.cascade.network import Cascade
+from cascaded.data.augment import normalise
+from cascaded.errors import InputError
+from cascaded.learning import checkpoint
+from cascaded.learning.runs import Inputs, read_inputs, read_spec
+from cascaded.learning.spec import Spec
+from cascaded.learning.training import build
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained network and what is known of it.
+
+    Attributes:
+        folder: Where its run is kept.
+        spec: What the run is.
+        inputs: What the network takes and what its answers mean.
+        net: The network, in evaluation mode.
+        weights: SHA-256 of its weights and statistics.
+        step: How many steps it was trained for.
+    """
+
+    folder: Path
+    spec: Spec
+    inputs: Inputs
+    net: Cascade
+    weights: str
+    step: int
+
+    def normalised(
+        self, images: Shaped[Tensor, "*time batch channels height width"]
+    ) -> Float[Tensor, "*time batch channels height width"]:
+        """Bytes, or floats in 0..1, as the network takes them: still images or a film."""
+        if images.shape[-3:] != self.inputs.shape:
+            raise InputError(
+                f"images are {told_shape(images.shape[-3:])}, {self.folder} was trained on "
+                f"{told_shape(self.inputs.shape)}: bring them to that form"
+            )
+        flat = normalise(images.reshape(-1, *images.shape[-3:]), self.inputs.mean, self.inputs.std)
+        return flat.reshape(images.shape)
+
+
+def load_run(folder: Path | str, device: torch.device | str = "cpu") -> Trained:
+    """The network of a run as its newest checkpoint has it, in evaluation mode.
+
+    Args:
+        folder: A run: `runs/td0/0`.
+        device: Where to put the network.
+    """
+    folder = Path(folder)
+    if not (folder / "spec.json").exists():
+        raise InputError(f"{folder} holds no run, there is no spec.json: give OUT/SEED of a cascaded train")
+    spec, inputs = read_spec(folder), read_inputs(folder)
+    found = checkpoint.newest(folder)
+    if found is None:
+        raise InputError(f"{folder} has no checkpoint yet: wait for the first one, or train it with --resume")
+    net = build(spec, len(inputs.classes), torch.Size(inputs.shape))
+    try:
+        net.load_state_dict(found.model)
+    except RuntimeError as error:
+        told = str(error).splitlines()[-1].strip()
+        raise InputError(f"the checkpoint in {folder} is of another network ({told}): bring its own back") from error
+    return Trained(folder, spec, inputs, net.to(device).eval(), digest(found.model), int(found.position["step"]))
+
+
+def digest(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of tensors and their names."""
+    told = hashlib.sha256()
+    for name in sorted(tensors):
+        told.update(name.encode())
+        told.update(tensors[name].detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return told.hexdigest()
+
+
+def told_shape(shape: tuple[int, ...] | torch.Size) -> str:
+    """`3 channels of 32 x 32`."""
+    channels, height, width = shape
+    return f"{channels} channel{'s' if channels > 1 else ''} of {height} x {width}"

@@ -1,0 +1,106 @@
+"""`cascaded clock`: what stopping early is worth on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+from tyro.conf import Positional
+
+from cascaded.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from cascaded.learning.trained import Trained
+    from cascaded.recording.clock import Timing
+
+
+def clock(
+    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")],
+    *,
+    thresholds: tuple[float, ...] = (0.5, 0.7, 0.9, 0.99),
+    batches: tuple[int, ...] = (1, 64),
+    limit: int = 256,
+    device: str = "auto",
+    threads: int | None = None,
+) -> None:
+    """Time early exit on test images: items leave their batch once they are sure, under both schedules.
+
+    Writes RUN/clock.json, which `cascaded analyse` puts beside steps and operations. Read the ratio to the full pass:
+    seconds depend on the machine and the moment, so leave it alone meanwhile.
+
+    Example: cascaded clock runs/td0/0 --thresholds 0.7 0.9 --batches 1 64
+
+    Args:
+        runs: Folders of runs, or folders that hold some.
+        thresholds: Confidences above which an item has answered.
+        batches: How many images start together.
+        limit: How many test images, the same of every class.
+        device: auto, cpu, cuda, cuda:1, mps.
+        threads: Cores that torch uses; all by default.
+    """
+    if not runs:
+        raise InputError("no run is given: say which, as in cascaded clock runs/td0/0")
+    if not thresholds or not all(0 <= each <= 1 for each in thresholds):
+        raise InputError(f"--thresholds is {list(thresholds)}: give confidences from 0 to 1")
+    if not batches or min(batches) < 1 or limit < 1:
+        raise InputError(f"--batches is {list(batches)} and --limit {limit}: give numbers of at least 1")
+    from cascaded.learning.runs import find_runs
+
+    found = find_runs(runs)
+    import torch
+    from rich.console import Console
+
+    from cascaded.files import write_json
+    from cascaded.learning.processes import choose_device
+    from cascaded.learning.trained import load_run
+
+    if threads is not None:
+        torch.set_num_threads(max(1, threads))
+    console = Console()
+    if not console.is_terminal:
+        console.width = 150  # in a file or a pipe nothing needs to wrap
+    for folder in found:
+        run = load_run(folder, choose_device(device))
+        timings = clock_run(run, thresholds, batches, limit)
+        about = {"threads": torch.get_num_threads(), "device": str(choose_device(device)), "items": limit}
+        told = {"format": 1, "weights": run.weights, **about, "timings": [each.to_json() for each in timings]}
+        write_json(folder / "clock.json", told)
+        console.print(_table(folder, timings))
+        console.print(f"wrote {folder / 'clock.json'}")
+
+
+def clock_run(run: Trained, thresholds: tuple[float, ...], batches: tuple[int, ...], limit: int) -> list[Timing]:
+    """Time one network, with a progress bar."""
+    from cascaded.progress import progress
+    from cascaded.recording.clock import clock as take_times
+    from cascaded.recording.shown import shown_images
+
+    images, items = shown_images(run, None, "test")
+    if limit < len(items):
+        images, items = shown_images(run, None, "test", limit)
+    schedules = ("serial",) if run.net.heads == "shallow_deep" else ("serial", "cascaded")
+    device = next(run.net.parameters()).device
+    shown, labels = run.normalised(images.images[items].to(device)), images.labels[items]
+    rounds = len(batches) * (1 + len(schedules) * len(thresholds))
+    with progress(f"{run.folder.as_posix()}: clock", rounds * len(items)) as bar:
+        options = {"thresholds": thresholds, "batches": batches, "schedules": schedules}
+        return take_times(run.net, shown, labels, told=bar.advance, **options)
+
+
+def _table(folder: Path, timings: list[Timing]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title=f"{folder}: time to an answer", title_justify="left")
+    headings = ("batch", "rule", "leaves above", "accuracy", "mean step", "p50 ms", "p95 ms", "ms an item", "of full")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "rule" else "right")
+    for each in timings:
+        above = "" if each.threshold is None else f"{each.threshold:g}"
+        spans = [f"{1000 * span:.2f}" for span in (each.p50, each.p95, each.total)]
+        row = [str(each.batch), each.rule, above, f"{each.accuracy:.1%}", f"{each.steps:.2f}"]
+        table.add_row(*row, *spans, f"{each.against_full:.2f} x")
+    return table

@@ -1,0 +1,60 @@
+"""`cascaded crossval`: every training image judged by a network that has not seen it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from cascaded.learning.method import MethodName
+from cascaded.learning.options import Options
+from cascaded.recording.command import Showing
+from cascaded.sweep.command import sweep
+from cascaded.sweep.plan import plan
+
+
+def crossval(
+    options: Annotated[Options, tyro.conf.arg(name="")],
+    *,
+    model: MethodName = "cascaded-td",
+    lam: str | None = None,
+    seed: int = 0,
+    folds: int = 10,
+    kernel: str = "ews:0.9",
+    steps: int | None = None,
+    half: bool = False,
+    out: Path = Path("runs/crossval"),
+    jobs: int | None = None,
+) -> None:
+    """Train one network a fold, each on the other folds, and record it on the fold that it has not seen.
+
+    The traces of all folds hold every training image once: `cascaded analyse OUT` joins them, and correlates latency
+    with C-scores and centrality. The same command again goes on where it was.
+
+    Example: cascaded crossval --data cifar10 --model cascaded-td --lam 0 --out runs/crossval
+
+    Args:
+        options: Data, network, recipe; the same for all folds.
+        model: Which of the paper's models.
+        lam: Lambda of a TD model; the model's own by default.
+        seed: Draws weights, order and augmentation.
+        folds: How many parts the training images are divided into.
+        kernel: How results are delayed while recording; ews:0.9 gives fine latencies.
+        steps: Read-outs to record; until it has settled by default, and 70 where it never does.
+        half: Keep half precision, in half the space.
+        out: Where runs and traces are kept.
+        jobs: Runs at a time on this machine; as many as cores allow by default.
+    """
+    lams = () if lam is None else (lam,)
+    sweep(options, models=(model,), lam=lams, seeds=(seed,), folds=folds, out=out, jobs=jobs)
+    from cascaded.learning.processes import choose_device
+    from cascaded.learning.trained import load_run
+    from cascaded.recording.command import record_run
+
+    showing = Showing(split="validation", kernel=kernel, steps=steps)
+    for job in plan((model,), lams, (seed,), out, folds):
+        run = load_run(job.folder, choose_device(options.device))
+        for file in record_run(run, showing, embeddings=True, half=half):
+            print(f"wrote {file}")
+    print(f"next: cascaded analyse {out}")
