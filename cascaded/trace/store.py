@@ -101,16 +101,17 @@ class Recording:
         return len(self.header) + sum(kind.itemsize * int(np.prod(shape)) for kind, shape in self.form.arrays.values())
 
     def _lay_out(self) -> None:
-        self.note.unlink(missing_ok=True)  # first: what it told is of another file
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
+            self.note.unlink(missing_ok=True)  # first: what it told is of another file
             with self.part.open("wb") as opened:
                 opened.write(self.header)
                 if hasattr(os, "posix_fallocate"):  # a full disk shows now and not, as a crash, when it is mapped
                     os.posix_fallocate(opened.fileno(), 0, self._size())
                 opened.truncate(self._size())
         except OSError as error:
-            self.part.unlink(missing_ok=True)
+            if self.part.exists():
+                self.part.unlink()
             size = f"{self._size() / 2**20:,.0f} MiB"
             raise InputError(
                 f"{self.file} cannot be written ({error.strerror}), it needs {size}: make room, or choose another place"

@@ -75,9 +75,11 @@ class Trace:
         return np.cumsum(np.array(each, dtype=float))
 
     def select(self, items: Bool[np.ndarray, "items"] | Int[np.ndarray, "chosen"]) -> Trace:
-        """Some items, by mask or by number, in the order given. They are copied to memory."""
+        """Some items, by mask or by number, in the order given. They are copied; trials are not counted."""
+        noise = None if self.origin.noise is None else replace(self.origin.noise, trials=1)
         return replace(
             self,
+            origin=replace(self.origin, noise=noise),
             logits=self.logits[:, items],
             labels=self.labels[items],
             indices=self.indices[items],

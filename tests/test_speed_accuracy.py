@@ -1,0 +1,236 @@
+"""The exact sweep against a loop over every threshold, curves worked by hand, and what must not matter."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cascaded.analysis.speed_accuracy import Curve, deadline_curve, speed_accuracy, threshold_curve
+from cascaded.errors import InputError
+from cascaded.trace.origin import Origin
+from cascaded.trace.trace import Trace
+
+
+@st.composite
+def judged(draw):
+    """Scores with many ties (0 and 1 among them), answers, and costs that may stand still."""
+    time, items = draw(st.integers(1, 6)), draw(st.integers(1, 8))
+    generator = np.random.default_rng(draw(st.integers(0, 2**16)))
+    scores = generator.integers(0, 7, (time, items)) / 6 if draw(st.booleans()) else generator.random((time, items))
+    cost = np.cumsum(generator.integers(0, 3, time)).astype(float) + 1
+    return scores, generator.random((time, items)) < 0.6, cost
+
+
+@st.composite
+def traces(draw):
+    """A trace whose steps cost operations, the last one nothing."""
+    time, items, classes = draw(st.integers(2, 6)), draw(st.integers(1, 8)), draw(st.integers(2, 4))
+    generator = np.random.default_rng(draw(st.integers(0, 2**16)))
+    logits = generator.normal(0, 2, (time, items, classes)).astype(np.float32)
+    return Trace(logits, generator.integers(classes, size=items), origin=Origin(operations=(3,) * (time - 1) + (0,)))
+
+
+def stopped_above(theta, scores):
+    """The step at which each item stops, one by one."""
+    T, items = scores.shape
+    return [next((t for t in range(T) if scores[t, i] > theta), T - 1) for i in range(items)]
+
+
+def every_threshold(scores, right, cost):
+    """A point for theta 0 and for each score at which an item stops elsewhere."""
+    points, last = [], None
+    for theta in sorted({0.0, *scores.flatten().tolist()}):
+        steps = stopped_above(theta, scores)
+        if steps != last:
+            mean = np.mean([cost[t] for t in steps]), np.mean([right[t, i] for i, t in enumerate(steps)])
+            points.append((*mean, theta))
+        last = steps
+    return np.array(points).T
+
+
+@given(judged())
+def test_the_sweep_is_a_loop_over_every_threshold(drawn):
+    curve = threshold_curve(*drawn)
+    cost, accuracy, threshold = every_threshold(*drawn)
+    np.testing.assert_array_equal(curve.threshold, threshold)
+    np.testing.assert_allclose(curve.cost, cost, rtol=1e-12)
+    np.testing.assert_allclose(curve.accuracy, accuracy, rtol=1e-12, atol=1e-12)
+
+
+@given(judged())
+def test_waiting_longer_never_costs_less_and_ends_with_everything(drawn):
+    _, right, cost = drawn
+    curve = threshold_curve(*drawn)
+    assert (np.diff(curve.cost) >= 0).all()
+    assert curve.cost[-1] == pytest.approx(cost[-1])
+    assert curve.accuracy[-1] == pytest.approx(right[-1].mean())
+
+
+@given(judged())
+def test_a_threshold_of_zero_stops_at_the_first_step(drawn):
+    scores, right, cost = drawn
+    curve = threshold_curve(scores / 2 + 0.5, right, cost)  # no score is 0
+    assert curve.threshold[0] == 0
+    assert curve.cost[0] == cost[0]
+    assert curve.accuracy[0] == right[0].mean()
+
+
+def test_a_curve_worked_by_hand():
+    # two items, three steps; item 0 has records .5 and .8, item 1 has .6 alone
+    scores = np.array([[0.5, 0.6], [0.8, 0.4], [0.3, 0.5]])
+    right = np.array([[False, True], [True, True], [True, False]])
+    curve = threshold_curve(scores, right, np.array([1.0, 2.0, 4.0]))
+    # below .5 both stop at step 1; from .5 item 0 at step 2; from .6 item 1 at step 3; from .8 item 0 as well
+    assert curve.threshold.tolist() == [0, 0.5, 0.6, 0.8]
+    assert curve.cost.tolist() == [1, 1.5, 3, 4]
+    assert curve.accuracy.tolist() == [0.5, 1, 0.5, 0.5]
+    # trapezoids: .5 * .75, 1.5 * .75, 1 * .5
+    assert curve.area() == pytest.approx((0.375 + 1.125 + 0.5) / 3)
+    assert curve.area(1.5, 3) == pytest.approx(0.75)
+    assert curve.cost_at(0.75) == 1.25
+    assert curve.accuracy_at(1.75) == pytest.approx(1 - 0.25 / 1.5 * 0.5)
+
+
+def test_a_deadline_stops_all_at_one_step():
+    right = np.array([[False, False], [True, False], [True, True]])
+    curve = deadline_curve(right, np.array([1.0, 2.0, 3.0]))
+    assert curve.accuracy.tolist() == [0, 0.5, 1]
+    assert curve.threshold.tolist() == [1, 2, 3]
+    assert curve.area() == 0.5
+
+
+def some_curve(drawn):
+    return threshold_curve(*drawn)
+
+
+@given(judged().map(some_curve), st.floats(0.5, 20), st.floats(0.5, 20))
+def test_the_area_is_the_mean_of_the_accuracy_over_the_span(curve, one, other):
+    first, last = min(one, other), max(one, other)
+    start = max(first, curve.cost[0])
+    if last < curve.cost[0]:
+        assert math.isnan(curve.area(first, last))
+    elif last - start > 1e-3:
+        middles = start + (np.arange(4000) + 0.5) / 4000 * (last - start)
+        mean = np.mean([curve.accuracy_at(cost) for cost in middles])
+        # a jump where costs stand still is hit or missed by one of the 4000
+        assert curve.area(first, last) == pytest.approx(mean, abs=2e-3)
+    else:
+        assert curve.area(first, last) == pytest.approx(curve.accuracy_at(last), abs=1e-2)
+
+
+@given(judged().map(some_curve), st.integers(0, 99))
+def test_the_cost_of_an_accuracy_is_the_first_that_buys_it(curve, percent):
+    accuracy = percent / 100 + 0.001  # no point has just that
+    points = np.arange(len(curve.cost))
+    way = np.linspace(0, points[-1], 500 * points[-1] + 1)  # along the curve in small steps, up jumps as well
+    cost, along = np.interp(way, points, curve.cost), np.interp(way, points, curve.accuracy)
+    reached = np.flatnonzero(along >= accuracy)
+    if len(reached):
+        assert curve.cost_at(accuracy) == pytest.approx(cost[reached[0]], abs=np.diff(cost).max(initial=0) + 1e-9)
+    else:
+        assert math.isnan(curve.cost_at(accuracy))
+
+
+def test_costs_that_stand_still_are_a_jump():
+    curve = Curve(np.array([1.0, 2.0, 2.0, 3.0]), np.array([0.0, 0.5, 1.0, 1.0]), np.array([0.0, 0.1, 0.2, 0.3]))
+    assert curve.area() == (0.25 + 1) / 2
+    assert curve.area(1, 2) == 0.25
+    assert curve.area(2, 2) == curve.accuracy_at(2) == 1
+    assert curve.cost_at(0.75) == 2
+    assert curve.area(1, 5) == (0.25 + 3) / 4  # nothing changes after the end
+    assert curve.area(-1, 3) == curve.area()  # before the beginning there is no answer
+    assert math.isnan(curve.accuracy_at(0.5))
+    still = Curve(np.ones(2), np.array([0.25, 0.75]), np.zeros(2))
+    assert still.area() == 0.75
+
+
+@given(st.integers(1, 500), st.integers(2, 40), st.integers(0, 99))
+def test_a_thinned_curve_keeps_its_ends_and_points_alone(size, points, seed):
+    generator = np.random.default_rng(seed)
+    cost, threshold = np.sort(generator.integers(0, 50, size)), np.sort(generator.random(size))
+    curve = Curve(cost.astype(float), generator.random(size), threshold)
+    thin = curve.thinned(points)
+    assert len(thin.cost) <= max(points, 2)
+    rows, there = (set(zip(*each.to_json().values(), strict=True)) for each in (thin, curve))
+    assert rows <= there
+    assert (thin.threshold[0], thin.threshold[-1]) == (curve.threshold[0], curve.threshold[-1])
+    if size <= points:
+        assert rows == there
+
+
+def test_a_thinned_curve_is_spread_over_cost():
+    cost = np.concatenate([np.linspace(0, 1, 1000), np.linspace(1, 10, 1000)])
+    thin = Curve(cost, cost / 10, cost / 10).thinned(11)
+    np.testing.assert_allclose(thin.cost, np.arange(11), atol=0.02)
+
+
+@given(traces(), st.sampled_from(["steps", "operations"]), st.integers(0, 2**16))
+def test_the_order_of_items_changes_nothing(trace, unit, seed):
+    order = np.random.default_rng(seed).permutation(trace.items)
+    stopper = np.random.default_rng(seed).random((trace.steps, trace.items))
+    one = speed_accuracy(trace, unit=unit, stopper=stopper).to_json()
+    other = speed_accuracy(trace.select(order), unit=unit, stopper=stopper[:, order]).to_json()
+    assert one == other
+
+
+@given(traces())
+def test_a_perfect_trace_has_area_one(trace):
+    logits = trace.logits.copy()
+    logits[:, np.arange(trace.items), trace.labels] = 9
+    headline = speed_accuracy(Trace(logits, trace.labels)).headline
+    assert headline["area threshold"] == pytest.approx(1)
+    assert headline["area deadline"] == pytest.approx(1)
+    assert headline["cost at 95 % of final, threshold"] == 1
+
+
+def test_confidence_beats_the_deadline_where_it_tells_who_is_right():
+    # item 0 is right and sure at once, item 1 right and sure at the last step alone
+    logits = np.array([[[4.0, 0], [0.1, 0]], [[4.0, 0], [0.2, 0]], [[4.0, 0], [0, 4.0]]])
+    result = speed_accuracy(Trace(logits, np.array([0, 1])), levels=(0.75, 1.0))
+    assert result.headline["accuracy"] == 1
+    # threshold: (1, .5), (2, 1) once item 1 waits to the end, then item 0 waits too
+    assert result.curves["threshold"].cost_at(1.0) == 2
+    assert result.headline["area threshold"] > result.headline["area deadline"]
+    told = result.to_json()
+    assert told["curves"]["deadline"]["cost_at"] == {"0.75": 2.5, "1": 3}
+    assert told["accuracy"] == [0.5, 0.5, 1]
+    assert "stopper" not in told["curves"]
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+
+
+def test_a_stopper_that_knows_when_to_stop_has_the_best_curve():
+    generator = np.random.default_rng(0)
+    labels, settles = generator.integers(2, size=200), generator.integers(10, size=200)
+    answers = np.where(np.arange(10)[:, None] >= settles, labels, 1 - labels)
+    trace = Trace(np.eye(2)[answers], labels)
+    headline = speed_accuracy(trace, stopper=(np.arange(10)[:, None] >= settles) * 0.9).headline
+    assert headline["area stopper"] > 0.95
+    assert headline["area deadline"] < 0.6
+
+
+def test_costs_are_in_the_unit_asked_for():
+    trace = Trace(np.zeros((3, 1, 2)), np.array([0]), origin=Origin(operations=(5, 5, 0), updates=(1, 2, 3)))
+    assert speed_accuracy(trace).curves["deadline"].cost.tolist() == [1, 2, 3]
+    assert speed_accuracy(trace, unit="updates").curves["deadline"].cost.tolist() == [1, 3, 6]
+    assert speed_accuracy(trace, unit="operations").curves["threshold"].cost.tolist() == [5, 10]
+
+
+def test_bad_input_is_refused():
+    right, cost = np.ones((2, 3), dtype=bool), np.array([1.0, 2.0])
+    for scores in (np.full((2, 3), 1.5), np.full((2, 3), -0.5), np.full((2, 3), math.nan)):
+        with pytest.raises(InputError, match="from 0 to 1"):
+            threshold_curve(scores, right, cost)
+    with pytest.raises(InputError, match=r"scores have shape \(3, 2\), the trace has \(time, items\) \(2, 3\)"):
+        threshold_curve(np.ones((3, 2)), right, cost)
+    with pytest.raises(InputError, match=r"answers have shape \(2, 3\) and costs \(3,\)"):
+        deadline_curve(right, np.arange(3.0))
+    with pytest.raises(InputError, match="costs fall"):
+        deadline_curve(right, cost[::-1])
+    curve = deadline_curve(right, cost)
+    with pytest.raises(InputError, match="begins at 2 and ends at 1"):
+        curve.area(2, 1)
+    with pytest.raises(InputError, match="a curve of 1 points"):
+        curve.thinned(1)

@@ -1,0 +1,106 @@
+"""A trace: what it holds fits together, and what does not is refused."""
+
+import numpy as np
+import pytest
+
+from cascaded.errors import InputError
+from cascaded.trace.origin import Noising, Origin
+from cascaded.trace.trace import Trace, check_same_items, joined
+
+rng = np.random.default_rng(0)
+
+
+def made(items=6, steps=4, classes=3, indices=None, **origin):
+    logits = rng.normal(size=(steps, items, classes)).astype(np.float32)
+    labels = np.arange(items) % classes
+    return Trace(logits, labels, indices, Origin(**origin))
+
+
+def test_items_are_counted_from_zero_where_nothing_else_is_said():
+    trace = made()
+    assert (trace.steps, trace.items, trace.classes) == (4, 6, 3)
+    assert trace.indices.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_costs_add_up_from_the_first_step_on():
+    trace = made(updates=(0, 2, 1, 0), operations=(10, 20, 10, 0))
+    assert trace.cost().tolist() == [1, 2, 3, 4]
+    assert trace.cost("updates").tolist() == [0, 2, 3, 3]
+    assert trace.cost("operations").tolist() == [10, 30, 40, 40]
+    with pytest.raises(InputError, match="has 4 steps and tells the updates of 0: record it with cascaded record"):
+        made().cost("updates")
+    with pytest.raises(InputError, match="unit is 'seconds': say steps, updates or operations"):
+        made().cost("seconds")
+
+
+def test_selecting_keeps_what_belongs_together():
+    trace = made()
+    some = trace.select(np.array([4, 1]))
+    assert some.indices.tolist() == [4, 1]
+    assert some.labels.tolist() == [1, 1]
+    assert np.array_equal(some.logits, trace.logits[:, [4, 1]])
+
+
+def test_a_trial_is_every_image_once():
+    noise = Noising("focus", "persistent", 1, 4, trials=3)
+    trace = made(indices=np.array([7, 9] * 3), noise=noise)
+    assert trace.trial(1).indices.tolist() == [7, 9]
+    assert np.array_equal(trace.trial(2).logits, trace.logits[:, 4:])
+    assert trace.trial(2).origin.trials == 1
+    with pytest.raises(InputError, match="trial 3 is asked for, there are 3"):
+        trace.trial(3)
+    with pytest.raises(InputError, match="5 items are not 3 trials of equal length"):
+        made(items=5, noise=noise)
+
+
+def test_folds_are_joined_in_the_order_of_their_source():
+    one, other = made(3, indices=np.array([5, 0, 2])), made(2, indices=np.array([1, 4]))
+    whole = joined([one, other])
+    assert whole.indices.tolist() == [0, 1, 2, 4, 5]
+    assert np.array_equal(whole.logits[:, 0], one.logits[:, 1])
+    assert np.array_equal(whole.logits[:, 3], other.logits[:, 1])
+    assert whole.labels.tolist() == [one.labels[1], other.labels[0], one.labels[2], other.labels[1], one.labels[0]]
+
+
+def test_traces_that_do_not_belong_together_are_not_joined():
+    with pytest.raises(InputError, match="two of the traces hold the same image"):
+        joined([made(), made()])
+    with pytest.raises(InputError, match="one trace has 4 steps and 3 classes, another 5 and 3: record both alike"):
+        joined([made(), made(steps=5)])
+    with pytest.raises(InputError, match="recorded on cifar10, the other on svhn: record both on the same --data"):
+        joined([made(data="cifar10"), made(data="svhn")])
+    with pytest.raises(InputError, match="there are no traces to join"):
+        joined([])
+
+
+def test_traces_of_other_items_are_not_compared():
+    mine = made(data="a", split="test", images="0" * 64)
+    check_same_items(mine, made(data="a", split="test", images="0" * 64, seed=3))
+    with pytest.raises(InputError, match=r"recorded on test, the other on train: record both"):
+        check_same_items(mine, made(data="a", split="train", images="0" * 64))
+    with pytest.raises(InputError, match=r"recorded on images 000000000000, the other on images 111111111111"):
+        check_same_items(mine, made(data="a", split="test", images="1" * 64))
+    with pytest.raises(InputError, match="one trace has 6 items, the other 5: record both with the same --limit"):
+        check_same_items(made(), made(5))
+    swapped = np.array([0, 1, 3, 2, 4, 5])
+    with pytest.raises(InputError, match="item 2 is image 2 in one trace and 3 in the other: bring them"):
+        check_same_items(made(), made(indices=swapped))
+
+
+def test_what_does_not_fit_together_is_refused():
+    logits, labels = np.zeros((4, 6, 3), np.float32), np.zeros(6, np.int64)
+    with pytest.raises(InputError, match=r"logits have shape \(4, 6\): give \(time, items, classes\)"):
+        Trace(np.zeros((4, 6), np.float32), labels)
+    with pytest.raises(InputError, match=r"labels \(5,\) and indices \(5,\): give one label and one index an item"):
+        Trace(logits, labels[:5])
+    with pytest.raises(InputError, match="logits are int64: give floating point"):
+        Trace(logits.astype(np.int64), labels)
+    with pytest.raises(InputError, match="label 3 is none of the 3 classes, 0 to 2"):
+        Trace(logits, labels + 3)
+    assert Trace(logits, labels + 3, origin=Origin(known=False)).items == 6
+    spoilt = logits.copy()
+    spoilt[2, 1, 0] = np.nan
+    with pytest.raises(InputError, match="logits at step 3 are not all finite"):
+        Trace(spoilt, labels)
+    with pytest.raises(InputError, match=r"embeddings have shape \(6, 8\) and the head \(3, 7\) for 6 items"):
+        Trace(logits, labels, embeddings=np.zeros((6, 8)), head=np.zeros((3, 7)))
