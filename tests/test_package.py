@@ -23,6 +23,7 @@ ROOMS = [  # each imports from those before it alone
     "data",
     "learning",
     "recording",
+    "results",
     "sweep",
     "bench",
     "cli",

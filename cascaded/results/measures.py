@@ -1,0 +1,42 @@
+"""What is known of images besides their labels: how central, how regular, how clear to people they are."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from cascaded.analysis.prototypicality import centrality, human_agreement
+from cascaded.data.judgements import cscores, human_counts
+from cascaded.errors import InputError
+from cascaded.results.subjects import Found
+
+JUDGED = "cifar10"
+"""The data whose images people, and other networks, have judged one by one."""
+CSCORE, HUMAN, CENTRALITY = "C-score", "human agreement", "centrality"
+
+
+def measures_of(found: Found) -> tuple[dict[str, Float[np.ndarray, "items"]], dict[str, str]]:
+    """Every measure there is for the items of a trace, and for each that is missing what would bring it.
+
+    Args:
+        found: A trace; of folds, centrality is computed fold by fold, each with its own head.
+    """
+    measures, missing = {}, {}
+    origin, parts = found.header.origin, found.parts()
+    indices = np.concatenate([part.indices for part in parts])
+    labels = np.concatenate([part.labels for part in parts])
+    order = np.argsort(indices, kind="stable") if len(parts) > 1 else np.arange(len(indices))  # as they are joined
+    if found.header.embeddings:
+        measures[CENTRALITY] = np.concatenate([centrality(part) for part in parts])[order]
+    else:
+        missing[CENTRALITY] = "record with --embeddings"
+    if origin.data == JUDGED:
+        name = HUMAN if origin.split == "test" else CSCORE
+        try:
+            if name == HUMAN:
+                measures[name] = human_agreement(human_counts(indices[order]))
+            else:
+                measures[name] = cscores(indices[order], labels[order])
+        except InputError as error:
+            missing[name] = str(error)
+    return measures, missing

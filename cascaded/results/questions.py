@@ -1,0 +1,283 @@
+"""What can be asked of a subject: which traces each analysis reads, and how it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cascaded.analysis import resampling
+from cascaded.analysis.latency import gallery, selection_latency
+from cascaded.analysis.prototypicality import prototypicality
+from cascaded.analysis.robustness import persistent_noise, transient_noise
+from cascaded.analysis.speed_accuracy import speed_accuracy
+from cascaded.analysis.taxonomy import taxonomic_compliance
+from cascaded.errors import InputError
+from cascaded.results.measures import JUDGED, measures_of
+from cascaded.results.subjects import Found, Subject
+from cascaded.statistics import Statistic, bootstrap
+from cascaded.trace.trace import Trace
+
+DRAWS = 200
+"""How often items are drawn for an interval."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What analyses may be told.
+
+    Attributes:
+        failing: Share of items that may fail to reach the threshold of selection latency, which is chosen by it.
+        epochs: Of what is trained, the stopper and MetaCog; the paper's 300 by default.
+        seed: Where training and draws start from.
+    """
+
+    failing: float = 0.1
+    epochs: int = 300
+    seed: int = 0
+
+    def __post_init__(self):
+        if not 0 <= self.failing < 1:
+            raise InputError(f"--failing is {self.failing}: give a share of 0 or more, below 1")
+        if self.epochs < 1:
+            raise InputError(f"--epochs is {self.epochs}: give at least 1")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One analysis of some traces of one subject.
+
+    Attributes:
+        analysis: Its name.
+        of: What it is asked of: the name of a trace, or what several have in common.
+        traces: Which traces it reads.
+        answer: Computes the result, as JSON has it, with a `headline`.
+        statistics: Headlines as functions of drawn items, where there are such.
+        items: How many items there are to draw.
+    """
+
+    analysis: str
+    of: str
+    traces: tuple[Found, ...]
+    answer: Callable[[], dict[str, Any]]
+    statistics: Callable[[], Mapping[str, Statistic]] = dict
+    items: int = 0
+
+    @property
+    def made_from(self) -> dict[str, str]:
+        """The digest of every trace it reads: the same traces give the same answer."""
+        return {found.name: found.digest for found in self.traces}
+
+    def intervals(self, seed: int) -> dict[str, Any]:
+        """A bootstrap interval over items for each headline that has one."""
+        return {
+            name: bootstrap(statistic, self.items, DRAWS, seed=seed).to_json()
+            for name, statistic in self.statistics().items()
+        }
+
+
+def known_tests(subject: Subject) -> list[Found]:
+    """Still images of the network's own classes that it was not trained on."""
+    return [
+        found
+        for found in subject.traces
+        if (origin := found.header.origin).known and origin.noise is None and origin.split != "train"
+    ]
+
+
+def ask_speed_accuracy(subject: Subject, settings: Settings) -> list[Question]:
+    """Threshold and deadline, in steps, block updates and operations."""
+
+    def answer(found: Found) -> dict[str, Any]:
+        trace = found.load()
+        told = speed_accuracy(trace).to_json()
+        origin = trace.origin
+        others = [unit for unit in ("updates", "operations") if len(getattr(origin, unit)) == trace.steps]
+        return told | {f"in {unit}": speed_accuracy(trace, unit=unit).to_json() for unit in others}  # pyright: ignore[reportArgumentType]
+
+    return [
+        Question(
+            "speed_accuracy",
+            found.name,
+            (found,),
+            lambda found=found: answer(found),
+            lambda found=found: resampling.of_speed_accuracy(found.load()),
+            sum_items(found),
+        )
+        for found in known_tests(subject)
+    ]
+
+
+def ask_selection_latency(subject: Subject, settings: Settings) -> list[Question]:
+    """From which step on a class stays above theta, and who is fastest and slowest."""
+
+    def answer(found: Found) -> dict[str, Any]:
+        trace = found.load()
+        latency = selection_latency(trace, failing=settings.failing)
+        return latency.to_json() | {"gallery": gallery(trace, latency).to_json()}
+
+    def statistics(found: Found) -> Mapping[str, Statistic]:
+        return resampling.of_selection_latency(selection_latency(found.load(), failing=settings.failing))
+
+    return [
+        Question(
+            "selection_latency",
+            found.name,
+            (found,),
+            lambda found=found: answer(found),
+            lambda found=found: statistics(found),
+            sum_items(found),
+        )
+        for found in known_tests(subject)
+    ]
+
+
+def ask_prototypicality(subject: Subject, settings: Settings) -> list[Question]:
+    """Spearman's rho of negative latency with every measure that is known of the images."""
+
+    def answer(found: Found) -> dict[str, Any]:
+        trace, (measures, missing) = found.load(), measures_of(found)
+        latency = selection_latency(trace, failing=settings.failing).steps
+        told = prototypicality(trace, measures, latency=latency, draws=DRAWS, seed=settings.seed).to_json()
+        return told | {"not measured": missing}
+
+    return [
+        Question("prototypicality", found.name, (found,), lambda found=found: answer(found))
+        for found in known_tests(subject)
+        if found.header.embeddings or found.header.origin.data == JUDGED
+    ]
+
+
+def ask_taxonomic_compliance(subject: Subject, settings: Settings) -> list[Question]:
+    """How often a wrong answer is of the right coarse class."""
+    return [
+        Question(
+            "taxonomic_compliance",
+            found.name,
+            (found,),
+            lambda found=found: taxonomic_compliance(found.load()).to_json(),
+            lambda found=found: resampling.of_taxonomic_compliance(found.load()),
+            sum_items(found),
+        )
+        for found in known_tests(subject)
+        if found.header.origin.coarse_of
+    ]
+
+
+def ask_persistent_noise(subject: Subject, settings: Settings) -> list[Question]:
+    """Accuracy while every frame is noisy."""
+    return [
+        Question(
+            "persistent_noise",
+            found.name,
+            (found,),
+            lambda found=found: persistent_noise(found.load()).to_json(),
+            lambda found=found: resampling.of_persistent_noise(found.load()),
+            sum_items(found) // found.header.origin.trials,
+        )
+        for found in subject.traces
+        if (noise := found.header.origin.noise) and noise.protocol == "persistent" and found.header.origin.known
+    ]
+
+
+def ask_transient_noise(subject: Subject, settings: Settings) -> list[Question]:
+    """What noisy frames between clean ones leave of the confidence in the true class; all lengths as one."""
+    groups: dict[str, list[Found]] = {}
+    for found in subject.traces:
+        noise = found.header.origin.noise
+        if noise and noise.protocol == "transient" and found.header.origin.known:
+            groups.setdefault(found.name.replace(f"-transient-{noise.frames}", "-transient"), []).append(found)
+
+    def load(group: list[Found]) -> list[Trace]:
+        return [found.load() for found in group]
+
+    return [
+        Question(
+            "transient_noise",
+            name,
+            tuple(group),
+            lambda group=group: transient_noise(load(group)).to_json(),
+            lambda group=group: resampling.of_transient_noise(load(group)),
+            sum_items(group[0]) // group[0].header.origin.trials,
+        )
+        for name, group in groups.items()
+    ]
+
+
+def ask_learned_stopper(subject: Subject, settings: Settings) -> list[Question]:
+    """A stopper trained on held-out images, and its curve on test images beside the others."""
+
+    def answer(validation: Found, test: Found) -> dict[str, Any]:
+        from cascaded.analysis.stopping import StopperRecipe, learned_stopper
+
+        recipe, trace = StopperRecipe(epochs=settings.epochs, seed=settings.seed), test.load()
+        stopper, scores = learned_stopper(validation.load(), trace, recipe)
+        stopper.save(test.files[0].parent.parent / "stoppers" / f"{test.name}.safetensors")
+        told = speed_accuracy(trace, stopper=scores).to_json()
+        statistics = resampling.of_speed_accuracy(trace, stopper=scores)
+        intervals = {
+            name: bootstrap(each, trace.items, DRAWS, seed=settings.seed).to_json() for name, each in statistics.items()
+        }
+        return told | {"recipe": asdict(recipe), "trained on": validation.name, "intervals": intervals}
+
+    return [
+        Question(
+            "learned_stopper",
+            test.name,
+            (validation, test),
+            lambda validation=validation, test=test: answer(validation, test),
+        )
+        for validation, test in pairs(subject, known_tests(subject))
+    ]
+
+
+def ask_out_of_distribution(subject: Subject, settings: Settings) -> list[Question]:
+    """MetaCog classifiers that tell images of the network's own data from others."""
+
+    def answer(inside: tuple[Found, Found], outside: Mapping[str, tuple[Found, Found]]) -> dict[str, Any]:
+        from cascaded.analysis.metacog import MetaCogRecipe
+        from cascaded.analysis.ood import Pair, out_of_distribution
+
+        recipe = MetaCogRecipe(epochs=settings.epochs)
+        loaded = {name: Pair(*(found.load() for found in pair)) for name, pair in outside.items()}
+        own = Pair(*(found.load() for found in inside))
+        return out_of_distribution(own, loaded, recipe=recipe, seed=settings.seed).to_json()
+
+    strangers = [found for found in subject.traces if not found.header.origin.known]
+    asked = []
+    for inside in pairs(subject, known_tests(subject)):
+        outside = {pair[1].header.origin.data: pair for pair in pairs(subject, strangers) if alike(pair[1], inside[1])}
+        if outside:
+            traces = (*inside, *(found for pair in outside.values() for found in pair))
+            ask = lambda inside=inside, outside=outside: answer(inside, outside)  # noqa: E731
+            asked.append(Question("out_of_distribution", inside[1].name, traces, ask))
+    return asked
+
+
+def pairs(subject: Subject, traces: list[Found]) -> list[tuple[Found, Found]]:
+    """Validation and test traces of the same data, recorded alike; folds have no test images."""
+    if len(subject.runs) > 1:
+        return []
+    return [
+        (validation, test)
+        for validation in traces
+        for test in traces
+        if validation.header.origin.split == "validation"
+        and test.header.origin.split == "test"
+        and validation.header.origin.data == test.header.origin.data
+        and alike(validation, test)
+    ]
+
+
+def alike(one: Found, other: Found) -> bool:
+    """Whether two traces are of the same network, run in the same way."""
+    a, b = one.header, other.header
+    same = all(getattr(a.origin, what) == getattr(b.origin, what) for what in ("weights", "kernel", "schedule"))
+    return same and a.steps == b.steps
+
+
+def sum_items(found: Found) -> int:
+    """How many items a trace has, over all its files."""
+    from cascaded.trace.store import read_header
+
+    return sum(read_header(file).items for file in found.files)
