@@ -13,9 +13,14 @@ if TYPE_CHECKING:
     from cascaded.learning.recipe import Recipe
     from cascaded.learning.spec import Spec
     from cascaded.learning.td import ce_loss, td_loss, td_targets
+    from cascaded.learning.trained import Trained, load_run
     from cascaded.models.build import Norm
     from cascaded.models.densenet import densenet, densenet121
     from cascaded.models.resnet import resnet, resnet18, resnet34, resnet50
+    from cascaded.recording.clock import early_exit
+    from cascaded.trace.origin import Origin
+    from cascaded.trace.store import load_trace, save_trace
+    from cascaded.trace.trace import Trace
 
 __version__ = "0.1.0"
 
@@ -29,19 +34,26 @@ __all__ = [
     "NoDelay",
     "Norm",
     "OneStepDelay",
+    "Origin",
     "Recipe",
     "ResidualBlock",
     "Spec",
     "State",
     "TappedDelay",
     "TimeBatchNorm",
+    "Trace",
+    "Trained",
     "ce_loss",
     "densenet",
     "densenet121",
+    "early_exit",
+    "load_run",
+    "load_trace",
     "resnet",
     "resnet18",
     "resnet34",
     "resnet50",
+    "save_trace",
     "td_loss",
     "td_targets",
 ]
@@ -56,9 +68,14 @@ _HOMES = {
     "cascaded.learning.recipe": ("Recipe",),
     "cascaded.learning.spec": ("Spec",),
     "cascaded.learning.td": ("ce_loss", "td_loss", "td_targets"),
+    "cascaded.learning.trained": ("Trained", "load_run"),
     "cascaded.models.build": ("Norm",),
     "cascaded.models.densenet": ("densenet", "densenet121"),
     "cascaded.models.resnet": ("resnet", "resnet18", "resnet34", "resnet50"),
+    "cascaded.recording.clock": ("early_exit",),
+    "cascaded.trace.origin": ("Origin",),
+    "cascaded.trace.store": ("load_trace", "save_trace"),
+    "cascaded.trace.trace": ("Trace",),
 }
 
 

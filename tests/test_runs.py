@@ -9,7 +9,19 @@ from cascaded import Recipe, Spec
 from cascaded.errors import InputError
 from cascaded.files import read_json, write_json
 from cascaded.learning.checkpoint import save
-from cascaded.learning.runs import Inputs, Metrics, begin, find_runs, enter, is_done, is_locked, locked, read_inputs, read_metrics, read_spec
+from cascaded.learning.runs import (
+    Inputs,
+    Metrics,
+    begin,
+    enter,
+    find_runs,
+    is_done,
+    is_locked,
+    locked,
+    read_inputs,
+    read_metrics,
+    read_spec,
+)
 
 INPUTS = Inputs((1, 8, 8), (0.5,), (0.25,), ("no", "yes"))
 

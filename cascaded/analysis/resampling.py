@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from cascaded.analysis import outputs
+from cascaded.analysis.curves import Sweep, deadline_curve
 from cascaded.analysis.latency import SelectionLatency
-from cascaded.analysis.speed_accuracy import Sweep, deadline_curve
 from cascaded.statistics import Statistic
 from cascaded.trace.trace import Trace, Unit
 

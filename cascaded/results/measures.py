@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from cascaded.analysis.prototypicality import centrality, human_agreement
+from cascaded.analysis.prototypes import centrality, human_agreement
 from cascaded.data.judgements import cscores, human_counts
 from cascaded.errors import InputError
 from cascaded.results.subjects import Found

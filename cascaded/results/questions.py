@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cascaded.analysis import resampling
+from cascaded.analysis.curves import speed_accuracy
 from cascaded.analysis.latency import gallery, selection_latency
-from cascaded.analysis.prototypicality import prototypicality
+from cascaded.analysis.prototypes import prototypicality
 from cascaded.analysis.robustness import persistent_noise, transient_noise
-from cascaded.analysis.speed_accuracy import speed_accuracy
 from cascaded.analysis.taxonomy import taxonomic_compliance
 from cascaded.errors import InputError
 from cascaded.results.measures import JUDGED, measures_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from cascaded.analysis.lambdas import lambda_effect
 from cascaded.analysis.latency import selection_latency
-from cascaded.analysis.prototypicality import rho_difference
+from cascaded.analysis.prototypes import rho_difference
 from cascaded.errors import InputError
 from cascaded.learning.method import TD
 from cascaded.results.measures import CENTRALITY, measures_of

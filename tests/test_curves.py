@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascaded.analysis.speed_accuracy import Curve, deadline_curve, speed_accuracy, threshold_curve
+from cascaded.analysis.curves import Curve, deadline_curve, speed_accuracy, threshold_curve
 from cascaded.errors import InputError
 from cascaded.trace.origin import Origin
 from cascaded.trace.trace import Trace

@@ -1,0 +1,139 @@
+"""Judgements of images: the right rows of the published files, and nothing that is not one of them."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cascaded.data.judgements import COUNTS, CSCORES, cscores, human_counts
+from cascaded.errors import InputError
+from tests.pictures import REAL, evil_pickle, needs_real, own_places  # noqa: F401
+
+SCORES = np.linspace(0, 1, 50_000)
+LABELS = np.arange(50_000) % 10
+PEOPLE = np.arange(100_000).reshape(10_000, 10)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Made-up files of the published form."""
+    monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
+    np.savez(tmp_path / CSCORES, scores=SCORES, labels=LABELS)
+    np.save(tmp_path / COUNTS, PEOPLE)
+    return tmp_path
+
+
+def npy(values):
+    file = io.BytesIO()
+    np.save(file, values, allow_pickle=True)
+    return file.getvalue()
+
+
+def test_rows_come_by_index_in_the_order_asked_for(place):
+    rows = np.array([49_999, 0, 7, 7])
+    assert cscores(rows).tolist() == SCORES[rows].tolist()
+    assert cscores(rows, LABELS[rows]).tolist() == SCORES[rows].tolist()
+    assert human_counts(np.array([9_999, 3])).tolist() == [PEOPLE[9_999].tolist(), PEOPLE[3].tolist()]
+    assert human_counts(np.array([], dtype=int)).shape == (0, 10)
+
+
+def test_labels_that_differ_from_the_files_are_refused(place):
+    rows = np.array([5, 6, 7])
+    with pytest.raises(InputError, match=r"image 6 has label 0 here and 6 in .*npz, 2 of 3 differ.*original order"):
+        cscores(rows, np.array([5, 0, 0]))
+    with pytest.raises(InputError, match=r"3 indices and labels of shape \(2,\)"):
+        cscores(rows, np.array([5, 6]))
+
+
+@pytest.mark.parametrize("row", [-1, 50_000])
+def test_images_that_are_not_there_are_refused(place, row):
+    with pytest.raises(InputError, match=rf"image {row} is asked for.*50000 training images: give rows 0 to 49999"):
+        cscores(np.array([0, row]))
+    with pytest.raises(InputError, match=rf"image {row} is asked for.*10000 test images"):
+        human_counts(np.array([0, row]))
+    with pytest.raises(InputError, match="float64: give whole numbers"):
+        human_counts(np.array([0.5]))
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "published"),
+    [(cscores, CSCORES, "pluskid.github.io/structural-regularity"), (human_counts, COUNTS, "jcpeterson/cifar-10h")],
+)
+def test_a_missing_file_is_named_with_its_place_and_where_it_is_published(read, name, published, tmp_path, monkeypatch):
+    with pytest.raises(InputError, match=rf"no {name} in \$CASCADED_DATA, which is not set.*{published}"):
+        read(np.array([0]))
+    monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
+    with pytest.raises(InputError, match=rf"no {name} in {tmp_path}: .*{published} and put it there"):
+        read(np.array([0]))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", b"<html>not found</html>"])
+@pytest.mark.parametrize(("read", "name"), [(cscores, CSCORES), (human_counts, COUNTS)])
+def test_damaged_files_end_in_a_sentence(read, name, content, place):
+    (place / name).write_bytes(content)
+    with pytest.raises(InputError, match=r"cannot be read .*: fetch it again from https"):
+        read(np.array([0]))
+
+
+@pytest.mark.parametrize(("read", "name"), [(cscores, CSCORES), (human_counts, COUNTS)])
+def test_a_pickle_is_never_opened(read, name, place):
+    marker = place / "ran"
+    (place / name).write_bytes(evil_pickle(marker))
+    with pytest.raises(InputError, match="cannot be read"):
+        read(np.array([0]))
+    assert not marker.exists()
+
+
+def test_a_pickle_within_the_file_is_never_opened(place):
+    marker = place / "ran"
+    header = npy(np.array([None], dtype=object)).split(b"\n")[0] + b"\n"
+    (place / COUNTS).write_bytes(header + evil_pickle(marker))
+    with pytest.raises(InputError, match=r"cannot be read \(Object arrays cannot be loaded"):
+        human_counts(np.array([0]))
+    np.savez(place / CSCORES, scores=np.array([{}], dtype=object), labels=LABELS)
+    with pytest.raises(InputError, match=r"cannot be read \(Object arrays cannot be loaded"):
+        cscores(np.array([0]))
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"labels": LABELS}, "holds labels and no scores"),
+        ({"scores": SCORES[:7], "labels": LABELS}, r"scores in .* have shape \(7,\) and type float64, \(50000,\)"),
+        ({"scores": LABELS, "labels": LABELS}, "type int64, .* of floating are expected"),
+        ({"scores": SCORES * 2, "labels": LABELS}, r"scores outside 0\.\.1"),
+        ({"scores": SCORES * np.nan, "labels": LABELS}, r"scores outside 0\.\.1"),
+        ({"scores": SCORES, "labels": SCORES}, "labels in .* type float64"),
+    ],
+)
+def test_scores_of_another_form_are_refused(arrays, message, place):
+    np.savez(place / CSCORES, **arrays)
+    with pytest.raises(InputError, match=message):
+        cscores(np.array([0]), np.array([0]))
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        (PEOPLE[:, :9], r"shape \(10000, 9\) and type int64, \(10000, 10\)"),
+        (PEOPLE / 2, "type float64, .* of integer are expected"),
+        (PEOPLE - 1, "counts below 0"),
+    ],
+)
+def test_counts_of_another_form_are_refused(counts, message, place):
+    np.save(place / COUNTS, counts)
+    with pytest.raises(InputError, match=message):
+        human_counts(np.array([0]))
+
+
+@needs_real
+def test_the_real_files_are_read_as_published(monkeypatch):
+    monkeypatch.setenv("CASCADED_DATA", str(REAL))
+    rows = np.random.default_rng(0).integers(0, 10_000, 500)
+    published = np.load(Path(str(REAL)) / CSCORES, allow_pickle=False)
+    assert cscores(rows, published["labels"][rows]).tolist() == published["scores"][rows].tolist()
+    people = human_counts(np.arange(10_000))
+    assert (people.sum(axis=1) >= 47).all()
+    assert people[rows].tolist() == np.load(Path(str(REAL)) / COUNTS, allow_pickle=False)[rows].tolist()

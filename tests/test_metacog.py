@@ -1,0 +1,118 @@
+"""MetaCog: the paper's recipe, against the same written out, and the same from the same seed."""
+
+import numpy as np
+import pytest
+import torch
+
+from cascaded.analysis.metacog import MetaCog, MetaCogRecipe, train_metacog
+from cascaded.errors import InputError
+
+QUICK = MetaCogRecipe(hidden=16, epochs=30, batch=32)
+
+
+def blobs(items=200, features=5, seed=0, apart=3.0):
+    """Two clouds of points; the first half is known."""
+    known = np.arange(items) < items // 2
+    x = np.random.default_rng(seed).normal(size=(items, features))
+    x[known, 0] += apart
+    return (100 + 7 * x).astype(np.float32), known
+
+
+def plain(features, known, recipe, seed):
+    """The same network in double precision, written out, trained by Adam one parameter at a time."""
+    generator, random = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
+    start = MetaCog(features.shape[1], recipe.hidden, generator)
+    W1, b1, w2, b2 = (each.detach().double().requires_grad_() for each in start.parameters())
+    x = torch.from_numpy((features - features.mean(axis=0)) / features.std(axis=0)).double()
+    y = torch.from_numpy(known).double()
+    adam = torch.optim.Adam([W1, b1, w2, b2], recipe.rate, weight_decay=recipe.decay, foreach=False)
+    for _ in range(recipe.epochs):
+        order = torch.randperm(len(x), generator=generator)
+        for first in range(0, len(x), recipe.batch):
+            items = order[first : first + recipe.batch]
+            z = (x[items] @ W1.T + b1).clamp(min=0)
+            if recipe.dropout:
+                silent = random.random(z.shape, dtype=np.float32) < recipe.dropout
+                z = torch.where(torch.from_numpy(silent), 0, z / (1 - recipe.dropout))
+            p = (z @ w2[0] + b2).sigmoid()
+            loss = -(y[items] * p.log() + (1 - y[items]) * (1 - p).log()).mean()
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+    return ((x @ W1.T + b1).clamp(min=0) @ w2[0] + b2).detach().numpy()
+
+
+@pytest.mark.parametrize("dropout", [0, 0.5, 0.2])
+def test_training_is_adam_on_the_cross_entropy_with_dropout(dropout):
+    (x, known), recipe = blobs(), MetaCogRecipe(hidden=8, dropout=dropout, epochs=5, batch=64, decay=0.1)
+    scores = train_metacog(x, known, recipe, seed=4).scores(x)
+    assert scores == pytest.approx(plain(x, known, recipe, 4), rel=1e-3, abs=1e-4)
+
+
+def test_known_items_score_above_others():
+    x, known = blobs()
+    scores = train_metacog(x, known, QUICK).scores(blobs(seed=1)[0])
+    assert (scores[known] > 0).mean() > 0.9
+    assert (scores[~known] < 0).mean() > 0.9
+
+
+def test_the_defaults_are_the_papers():
+    recipe = MetaCogRecipe()
+    assert (recipe.hidden, recipe.dropout, recipe.epochs, recipe.batch) == (256, 0.5, 300, 256)
+    assert (recipe.rate, recipe.decay) == (0.001, 0.0005)
+
+
+def test_the_same_seed_gives_the_same_and_another_one_another():
+    x, known = blobs()
+    first, again, other = (train_metacog(x, known, QUICK, seed).scores(x) for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_all_classifiers_of_one_shape_start_from_the_same_weights():
+    still = MetaCogRecipe(hidden=16, epochs=1, rate=1e-30)
+    one, other = (train_metacog(*blobs(seed=seed), still) for seed in (0, 1))
+    assert torch.equal(one.hidden.weight, other.hidden.weight)
+    assert one.hidden.weight.abs().max() <= 5**-0.5
+    assert one.hidden.weight.std() == pytest.approx((5 * 3) ** -0.5, rel=0.2)
+
+
+def test_the_global_random_state_is_neither_used_nor_changed():
+    (x, known), before = blobs(), (torch.get_rng_state(), np.random.get_state()[1].copy())
+    train_metacog(x, known, QUICK)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.array_equal(np.random.get_state()[1], before[1])
+
+
+def test_features_are_standardised_and_constant_ones_only_centred():
+    x, known = blobs()
+    x[:, 1] = 3.25
+    x[:, 2] = np.float32(1e4) * (1 + np.arange(len(x)) % 2 * np.finfo(np.float32).eps)  # rounding alone
+    net = train_metacog(x, known, QUICK)
+    seen = net.standardised(torch.from_numpy(x))
+    assert seen[:, [0, 3, 4]].mean(dim=0).abs().max() < 1e-4
+    assert seen[:, [0, 3, 4]].std(dim=0, correction=0).numpy() == pytest.approx(np.ones(3), rel=1e-4)
+    assert not seen[:, 1].any()
+    assert seen[:, 2].abs().max() < 0.01
+
+
+def test_scores_of_many_items_are_those_of_each():
+    x, known = blobs(items=60)
+    net, many = train_metacog(x, known, QUICK), np.tile(x, (200, 1))
+    assert net.scores(many)[::60] == pytest.approx(np.full(200, net.scores(x)[0]), rel=1e-5)
+
+
+@pytest.mark.parametrize("option", [{"hidden": 0}, {"dropout": 1.0}, {"rate": 0}, {"epochs": 0}, {"batch": 0}])
+def test_recipes_that_cannot_be_trained_are_refused(option):
+    with pytest.raises(InputError, match="cannot be trained: give sizes of at least 1"):
+        MetaCogRecipe(**option)
+
+
+def test_wrong_input_is_refused():
+    x, known = blobs()
+    with pytest.raises(InputError, match=r"200 of 200 items are known: give some of both"):
+        train_metacog(x, known | True, QUICK)
+    with pytest.raises(InputError, match=r"features have shape \(200, 5\) and known \(3,\)"):
+        train_metacog(x, known[:3], QUICK)
+    with pytest.raises(InputError, match=r"shape \(200, 4\), this MetaCog was trained on 5"):
+        train_metacog(x, known, QUICK).scores(x[:, :4])

@@ -1,0 +1,262 @@
+"""The learned stopper: its targets, step by step as all at once, and when it beats a deadline and when it cannot."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from cascaded.analysis.curves import deadline_curve, threshold_curve
+from cascaded.analysis.outputs import confidence, right
+from cascaded.analysis.stopping import (
+    ABOUT,
+    Form,
+    Stopper,
+    StopperRecipe,
+    learned_stopper,
+    load_stopper,
+    settled_targets,
+    train_stopper,
+)
+from cascaded.errors import InputError
+from cascaded.trace.origin import Origin
+from cascaded.trace.store import load_trace, save_trace
+from cascaded.trace.trace import Trace
+
+QUICK = StopperRecipe(hidden=16, rate=0.02, epochs=8, batch=64)
+
+
+def made(items=5, steps=4, classes=3, seed=0, **told):
+    random = np.random.default_rng(seed)
+    logits = 5 + 2 * random.normal(size=(steps, items, classes))
+    return Trace(logits, random.integers(classes, size=items), origin=Origin(**told))
+
+
+def settling(when, seed, classes=4, steps=8):
+    """Another answer at every step until an item settles, always as sure; settled logits are higher, all alike."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(classes, size=len(when))
+    said = np.argsort(random.random((steps, classes, len(when))), axis=1)[:, 0]
+    settled = np.arange(steps)[:, None] >= when
+    said = np.where(settled, labels, said)
+    logits = 4 * np.eye(classes)[said] + 0.3 * random.normal(size=(steps, len(when), classes))
+    return Trace(logits + 3 * settled[..., None], labels)  # softmax does not see what all logits share
+
+
+def hull(curve, cost):
+    """What drawing lots between two deadlines buys, at best, at a mean cost."""
+    points = list(zip(curve.cost, curve.accuracy, strict=True))
+    best = np.full(len(cost), -np.inf)
+    for x0, y0 in points:
+        for x1, y1 in points:
+            if x0 < x1:
+                inside = (cost >= x0) & (cost <= x1)
+                best[inside] = np.maximum(best[inside], y0 + (cost[inside] - x0) / (x1 - x0) * (y1 - y0))
+    return best
+
+
+def slow_targets(answers):
+    T, items = answers.shape
+    return [[all(answers[s, i] == answers[t, i] for s in range(t, T)) for i in range(items)] for t in range(T)]
+
+
+@given(st.integers(1, 6), st.integers(1, 5), st.integers(1, 3), st.integers(0, 2**16))
+def test_the_target_is_whether_every_later_answer_is_the_same(steps, items, classes, seed):
+    trace = made(items, steps, classes, seed)
+    targets = settled_targets(trace)
+    assert targets.tolist() == slow_targets(trace.logits.argmax(axis=-1))
+    assert targets[-1].all()
+
+
+def test_the_target_worked_by_hand():
+    answers = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 1]])
+    targets = settled_targets(Trace(np.eye(2)[answers], np.array([0, 1, 1])))
+    assert targets.tolist() == [[False, True, False], [False, True, True], [True, True, True]]
+
+
+def test_one_output_at_a_time_scores_as_all_at_once():
+    trace = made(items=7, steps=6)
+    stopper = train_stopper(trace, QUICK, quiet=True)
+    all_at_once, state = stopper.scores(trace), None
+    for said, expected in zip(trace.logits, all_at_once, strict=True):
+        score, state = stopper.step(torch.from_numpy(said), state)
+        assert score.numpy() == pytest.approx(expected, abs=1e-6)
+    assert ((all_at_once > 0) & (all_at_once < 1)).all()
+
+
+def test_a_score_depends_on_no_later_step():
+    trace = made(items=7, steps=6)
+    stopper, other = train_stopper(trace, QUICK, quiet=True), trace.logits.copy()
+    other[4:] += 3
+    changed = np.abs(stopper.scores(replace(trace, logits=other)) - stopper.scores(trace)).max(axis=1)
+    assert not changed[:4].any()
+    assert changed[4:].all()
+
+
+def test_items_in_chunks_score_as_alone(monkeypatch):
+    trace = made(items=11)
+    stopper = train_stopper(trace, QUICK, quiet=True)
+    whole = stopper.scores(trace)
+    monkeypatch.setattr("cascaded.analysis.stopping.CHUNK", 4)
+    assert stopper.scores(trace) == pytest.approx(whole, abs=1e-6)
+
+
+def test_training_minimises_the_cross_entropy_averaged_over_steps_and_items():
+    # one batch an epoch and a tiny rate: Adam's first step moves each weight against the sign of its gradient
+    trace = made(items=9)
+    recipe = StopperRecipe(hidden=5, rate=1e-3, decay=0, epochs=1, batch=9)
+    trained = train_stopper(trace, recipe, quiet=True)
+    start = Stopper(trained.form, torch.Generator().manual_seed(recipe.seed))
+    z = torch.from_numpy(trace.logits)
+    assert trained.mean.item() == pytest.approx(z.mean().item(), rel=1e-6)
+    assert trained.deviation.item() == pytest.approx(z.std(correction=0).item(), rel=1e-6)
+    start.mean.fill_(z.mean())
+    start.deviation.fill_(z.std(correction=0))
+    p = start(z.float())[0].double().sigmoid()
+    y = torch.from_numpy(settled_targets(trace).copy()).double()
+    (-(y * p.log() + (1 - y) * (1 - p).log()).sum() / y.numel()).backward()
+    for before, after in zip(start.parameters(), trained.parameters(), strict=True):
+        clear = before.grad.abs() > 1e-5
+        moved = ((after - before) / -recipe.rate)[clear]
+        assert torch.allclose(moved, before.grad.sign()[clear], atol=0.01)
+
+
+def test_it_beats_the_deadline_where_logits_tell_what_confidence_does_not():
+    random = np.random.default_rng(0)
+    validation, test = (settling(random.integers(0, 8, 400), seed) for seed in (1, 2))
+    _, scores = learned_stopper(validation, test, QUICK, quiet=True)
+    deadline = deadline_curve(right(test), test.cost())
+    stopper = threshold_curve(scores, right(test), test.cost())
+    sure = threshold_curve(confidence(test), right(test), test.cost())
+    lots = hull(deadline, np.linspace(1, 8, 50)).mean()  # accuracy over all mean latencies
+    assert stopper.area(1, 8) > lots + 0.06
+    assert sure.area(1, 8) < lots + 0.04
+
+
+def test_it_does_not_beat_the_deadline_where_there_is_nothing_to_know():
+    validation, test = (settling(np.full(400, 4), seed) for seed in (1, 2))
+    _, scores = learned_stopper(validation, test, QUICK, quiet=True)
+    deadline = deadline_curve(right(test), test.cost())
+    stopper = threshold_curve(scores, right(test), test.cost())
+    # lots between deadlines are no knowledge, and a threshold can draw them; 0.05 is noise of 400 items
+    assert (stopper.accuracy - hull(deadline, stopper.cost)).max() < 0.05
+    assert stopper.accuracy_at(5.0) > 0.9  # but it has learnt when all of them settle
+
+
+def test_the_same_seed_gives_the_same_and_another_one_another():
+    trace = made(items=40)
+    first, again, other = (
+        train_stopper(trace, replace(QUICK, seed=seed), quiet=True).scores(trace) for seed in (0, 0, 1)
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_the_global_random_state_is_neither_used_nor_changed():
+    before = torch.get_rng_state()
+    train_stopper(made(), QUICK, quiet=True)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_defaults_are_the_papers():
+    recipe = StopperRecipe()
+    assert (recipe.rate, recipe.decay, recipe.epochs, recipe.batch) == (1e-4, 1e-4, 300, 256)
+
+
+def test_a_trace_that_is_mapped_from_its_file_will_do(tmp_path):
+    trace = made(items=12)
+    save_trace(trace, tmp_path / "trace.safetensors")
+    mapped = load_trace(tmp_path / "trace.safetensors")
+    one, other = (train_stopper(each, QUICK, quiet=True).scores(each) for each in (trace, mapped))
+    assert one == pytest.approx(other, abs=1e-4)
+
+
+def test_a_trace_that_never_varies_gives_finite_scores():
+    trace = Trace(np.ones((3, 4, 2)), np.zeros(4, dtype=np.int64))
+    assert np.isfinite(train_stopper(trace, QUICK, quiet=True).scores(trace)).all()
+
+
+def test_progress_is_told_unless_quiet(capsys, monkeypatch):
+    monkeypatch.setattr("cascaded.progress.EVERY", 0.0)
+    train_stopper(made(), QUICK)
+    assert "training the stopper: 8/8" in capsys.readouterr().err
+    train_stopper(made(), QUICK, quiet=True)
+    assert capsys.readouterr().err == ""
+
+
+def test_saved_and_loaded_it_scores_the_same(tmp_path):
+    trace = made(kernel="ews:0.9", data="cifar10", split="validation", run="runs/td")
+    stopper = train_stopper(trace, QUICK, quiet=True)
+    stopper.save(tmp_path / "new" / "stopper.safetensors")
+    before = torch.get_rng_state()
+    loaded = load_stopper(tmp_path / "new" / "stopper.safetensors")
+    assert torch.equal(torch.get_rng_state(), before)
+    assert np.array_equal(loaded.scores(trace), stopper.scores(trace))
+    assert loaded.form == Form(3, 4, "ews:0.9", 16, "cifar10 validation under ews:0.9 of runs/td")
+
+
+def test_files_that_are_no_stopper_are_refused(tmp_path):
+    file = tmp_path / "stopper.safetensors"
+    with pytest.raises(InputError, match=r"stopper.safetensors is no stopper .*: check the path"):
+        load_stopper(file)
+    file.write_bytes(b"something else")
+    with pytest.raises(InputError, match="is no stopper"):
+        load_stopper(file)
+    save_file({"a": torch.zeros(1)}, file)
+    with pytest.raises(InputError, match="is a safetensors file but no cascaded stopper, format 1"):
+        load_stopper(file)
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        (
+            {"classes": 4, "steps": 4, "kernel": "osd", "hidden": 16},
+            "does not fit what it says of itself .*size mismatch",
+        ),
+        ({"classes": 3, "steps": 4, "kernel": "osd", "hidden": -1}, "does not fit what it says of itself"),
+        ({"classes": 3}, "does not fit what it says of itself"),
+        ([], "does not fit what it says of itself"),
+    ],
+)
+def test_a_stopper_that_does_not_fit_its_own_words_is_refused(about, message, tmp_path):
+    file = tmp_path / "stopper.safetensors"
+    train_stopper(made(), QUICK, quiet=True).save(file)
+    save_file(load_file(file), file, {ABOUT: json.dumps(about)})
+    with pytest.raises(InputError, match=message):
+        load_stopper(file)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"steps": 9}, "trace has 9 steps, this stopper was trained on 4: record it again with --steps 4"),
+        ({"classes": 10}, "trace has 10 classes, this stopper was trained on 3: train one on a trace of 10 classes"),
+        ({"kernel": "osd"}, "trace was recorded under osd, this stopper was trained under ews:0.9: record it again"),
+    ],
+)
+def test_traces_of_another_kind_are_refused_before_and_after_training(other, message):
+    told = {"kernel": "ews:0.9"}
+    with pytest.raises(InputError, match=message):
+        train_stopper(made(**told), QUICK, quiet=True).scores(made(**told | other))
+    with pytest.raises(InputError, match=message):
+        learned_stopper(made(**told), made(**told | other), StopperRecipe(epochs=10**9), quiet=True)
+
+
+def test_images_that_are_trained_on_are_not_scored():
+    trace = made(data="cifar10", split="test", images="f" * 64)
+    with pytest.raises(InputError, match="both show image 0 of cifar10 test, 5 are in both"):
+        learned_stopper(trace, trace, QUICK, quiet=True)
+
+
+def test_outputs_of_other_classes_and_impossible_recipes_are_refused():
+    stopper = train_stopper(made(), QUICK, quiet=True)
+    with pytest.raises(InputError, match=r"logits have shape \(2, 10\), this stopper was trained on 3 classes"):
+        stopper.step(torch.zeros(2, 10))
+    for option in ({"hidden": 0}, {"rate": 0.0}, {"epochs": 0}, {"batch": 0}):
+        with pytest.raises(InputError, match="cannot be trained: give sizes of at least 1 and a rate above 0"):
+            StopperRecipe(**option)
