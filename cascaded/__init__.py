@@ -1,7 +1,8 @@
 """Anytime prediction with cascaded networks: an answer at once, and a better one at every step."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from cascaded.lazy import lazy
 
 if TYPE_CHECKING:
     from cascaded.cascade.block import DenseBlock, Layers, ResidualBlock
@@ -78,14 +79,4 @@ _HOMES = {
     "cascaded.trace.trace": ("Trace",),
 }
 
-
-def __getattr__(name: str):
-    # torch takes more than a second to import: the command line answers `--help` without it
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
-    raise AttributeError(f"module 'cascaded' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+__getattr__, __dir__ = lazy(__name__, _HOMES)

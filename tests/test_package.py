@@ -13,6 +13,7 @@ import cascaded
 ROOT = Path(__file__).parent.parent
 ROOMS = [  # each imports from those before it alone
     "errors",
+    "lazy",
     "files",
     "progress",
     "trace",  # what is read from traces stands before any network, and so cannot import one

@@ -3,8 +3,9 @@
 Each is called as on the command line: `cascaded.analysis.speed_accuracy(trace)` is `--only speed_accuracy`.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from cascaded.lazy import lazy
 
 if TYPE_CHECKING:
     from cascaded.analysis.curves import Curve, deadline_curve, speed_accuracy, threshold_curve
@@ -52,14 +53,4 @@ _HOMES = {
     "cascaded.analysis.taxonomy": ("taxonomic_compliance",),
 }
 
-
-def __getattr__(name: str):
-    # most analyses need no torch, which takes more than a second to import
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
-    raise AttributeError(f"module 'cascaded.analysis' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+__getattr__, __dir__ = lazy(__name__, _HOMES)

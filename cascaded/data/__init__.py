@@ -1,7 +1,8 @@
 """Data: images as one tensor, their labels, and what is done to them on the way to a network."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from cascaded.lazy import lazy
 
 if TYPE_CHECKING:
     from cascaded.data.images import Images
@@ -16,14 +17,4 @@ _HOMES = {
     "cascaded.data.split": ("hold_out", "limit"),
 }
 
-
-def __getattr__(name: str):
-    # as in `cascaded` itself: the command line answers `--help` without torch
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
-    raise AttributeError(f"module 'cascaded.data' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+__getattr__, __dir__ = lazy(__name__, _HOMES)
