@@ -79,4 +79,4 @@ _HOMES = {
     "cascaded.trace.trace": ("Trace",),
 }
 
-__getattr__, __dir__ = lazy(__name__, _HOMES)
+__getattr__, __dir__ = lazy(__name__, _HOMES, parts=("analysis", "data"))

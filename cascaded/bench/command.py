@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -24,6 +24,7 @@ def bench(
     repeats: int = 5,
     threads: int = 2,
     memory: bool = True,
+    record: int = 0,
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> None:
     """Time, peak memory and operations of a cascade, beside the published loop and one serial pass.
@@ -40,12 +41,15 @@ def bench(
         repeats: How often everything is timed, after one round to warm up; the median counts.
         threads: How many cores torch uses.
         memory: Whether to measure peak memory, in processes of their own.
+        record: Also record so many images through each network, beside a serial evaluation of them, and time analyses.
         json: Also write everything that was measured to this file.
     """
     numbers = {"width": width, "batch": batch, "size": (size,), "repeats": (repeats,), "threads": (threads,)}
     for name, values in numbers.items():
         if not values or min(values) < 1:
             raise InputError(f"--{name} is {' '.join(map(str, values)) or 'empty'}: give numbers of at least 1")
+    if record < 0:
+        raise InputError(f"--record is {record}: give a number of images, or 0 for none")
     if min(batch) == 1 and size <= 16:
         raise InputError(
             f"--batch is 1 and --size {size}: the last map is one pixel, and a single value has no variance to train "
@@ -56,7 +60,9 @@ def bench(
     from cascaded.bench.contest import TASKS, Setting
 
     settings = [Setting(task, w, b, model, size, threads) for w, b, task in product(width, batch, TASKS)]
-    _show(_measure(settings, repeats, memory, json), json)
+    results = _measure(settings, repeats, memory, json)
+    recorded = _record(model, width, size, record, threads) if record else {}
+    _show(results, recorded, json)
 
 
 def _check_writable(file: Path) -> None:
@@ -87,13 +93,34 @@ def _measure(
     return results
 
 
-def _show(results: dict[Setting, dict[str, Measurement]], json: Path | None) -> None:
+def _record(model: str, widths: tuple[int, ...], size: int, items: int, threads: int) -> dict[str, Any]:
+    import torch
+
+    from cascaded.bench.recording import analyses, recording
+    from cascaded.progress import progress
+
+    torch.set_num_threads(threads)
+    with progress("recording", 2 * items * len(widths)) as shown:
+        found = [recording(model, width, size, items, shown.advance) for width in widths]
+    return {"recording": found, "analyses": analyses()}
+
+
+def _show(results: dict[Setting, dict[str, Measurement]], recorded: dict[str, Any], json: Path | None) -> None:
     from rich.console import Console
 
-    from cascaded.bench.report import table
+    from cascaded.bench.report import save, table
 
     console = Console()
     if not console.is_terminal:
         console.width = 170  # in a file or a pipe nothing needs to wrap
     console.print(table(results))
+    for each in recorded.get("recording", []):
+        console.print(
+            f"recording {each['items']:,} images at width {each['width']}: {each['record']:.1f} s, "
+            f"{each['times_serial']:.2f} x a serial evaluation"
+        )
+    for name, seconds in recorded.get("analyses", {}).items():
+        console.print(f"{name} of a trace of 70 x 10,000 x 10: {seconds:.2f} s")
+    if json is not None:
+        save(results, json, recorded)
     console.print(f"wrote {json}" if json is not None else "next: the same with --json FILE keeps every figure")

@@ -83,6 +83,6 @@ def document(results: Results) -> dict[str, Any]:
     }
 
 
-def save(results: Results, file: Path) -> None:
-    """Write the document, whole or not at all."""
-    write_json(file, document(results))
+def save(results: Results, file: Path, more: Mapping[str, Any] | None = None) -> None:
+    """Write the document, whole or not at all; `more` is told beside it."""
+    write_json(file, document(results) | dict(more or {}))

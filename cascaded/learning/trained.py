@@ -87,5 +87,7 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
 
 def told_shape(shape: tuple[int, ...] | torch.Size) -> str:
     """`3 channels of 32 x 32`."""
+    if len(shape) != 3:
+        return " x ".join(map(str, shape)) + " without channels"
     channels, height, width = shape
     return f"{channels} channel{'s' if channels > 1 else ''} of {height} x {width}"

@@ -68,7 +68,8 @@ def is_recorded(file: Path, wanted: Origin, items: int, embeddings: bool) -> boo
     there = read_header(file)
     names = ("weights", "data", "split", "images", "kernel", "schedule", "noise")
     pairs = {what: (getattr(there.origin, what), getattr(wanted, what)) for what in names}
-    pairs |= {"items": (there.items, items), "embeddings": (there.embeddings or not embeddings, True)}
+    pairs |= {"steps": (there.steps, len(wanted.updates)), "items": (there.items, items)}
+    pairs |= {"embeddings": (there.embeddings or not embeddings, True)}
     for what, (before, now) in pairs.items():
         if before != now:
             raise InputError(

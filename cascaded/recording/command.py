@@ -120,7 +120,8 @@ def make_view(run: Trained, showing: Showing) -> View:
     schedule = chosen_schedule(showing.schedule or run.spec.method.schedule, net.heads)
     stages = len(net.blocks) + 1
     settled = stages if schedule == "serial" else max(stages, kernel.settles(stages))
-    steps = showing.steps or (70 if math.isinf(settled) else int(settled))
+    usual = 70 if math.isinf(settled) else int(settled)
+    steps = usual if showing.steps is None else showing.steps
     if steps < 1:
         raise InputError(f"--steps is {steps}: ask for at least 1")
     if showing.noise is None:

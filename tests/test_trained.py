@@ -1,0 +1,119 @@
+"""A trained network from its folder: the one that was trained, and nothing else."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from cascaded.data.sources import load
+from cascaded.errors import InputError
+from cascaded.learning import checkpoint
+from cascaded.learning.runs import read_metrics
+from cascaded.learning.trained import digest, load_run
+from tests.tiny_runs import tiny_run  # noqa: F401
+
+
+@pytest.fixture
+def own_copy(tiny_run, tmp_path):  # noqa: F811
+    """A run that a test may spoil."""
+    return shutil.copytree(tiny_run(), tmp_path / "0")
+
+
+@pytest.mark.parametrize("model", ["cascaded-td", "cascaded-ce", "serial-td-multihead", "shallow-deep"])
+@torch.no_grad()
+def test_the_network_is_right_exactly_as_often_as_when_it_was_trained(tiny_run, model):  # noqa: F811
+    run = load_run(tiny_run(model))
+    assert not any(module.training for module in run.net.modules())
+    test = load("digits", "test")
+    said = run.net(run.normalised(test.images), schedule=run.spec.method.schedule).argmax(dim=-1)
+    right = (said == test.labels).double().mean(dim=1)
+    assert right.tolist() == read_metrics(run.folder)[-1]["test"]
+    assert run.step == 10
+
+
+def test_the_run_tells_what_its_network_takes_without_the_images(tiny_run):  # noqa: F811
+    run = load_run(tiny_run())
+    assert run.inputs.shape == (1, 8, 8)
+    assert run.inputs.classes == load("digits", "test").classes
+    assert (run.spec.data, run.spec.model, run.spec.seed) == ("digits", "cascaded-td", 0)
+
+
+@pytest.mark.parametrize("bytes_or_floats", [True, False])
+def test_images_are_normalised_by_what_was_trained_on_stills_and_films_alike(tiny_run, bytes_or_floats):  # noqa: F811
+    run = load_run(tiny_run())
+    pixels = torch.randint(0, 256, (3, 2, 1, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    film = run.normalised(pixels if bytes_or_floats else pixels / 255)
+    expected = (pixels / 255 - run.inputs.mean[0]) / run.inputs.std[0]
+    torch.testing.assert_close(film, expected, rtol=1e-5, atol=1e-5)
+    assert all(
+        torch.equal(run.normalised(each if bytes_or_floats else each / 255), film[t]) for t, each in enumerate(pixels)
+    )
+
+
+def test_the_digest_tells_weights_and_statistics_apart(tiny_run):  # noqa: F811
+    run, other = load_run(tiny_run()), load_run(tiny_run(seed=1))
+    assert run.weights == load_run(tiny_run()).weights == digest(run.net.state_dict())
+    assert run.weights != other.weights
+    for part in ("blocks.0", "running_mean"):
+        changed = {name: each.clone() for name, each in run.net.state_dict().items()}
+        changed[next(name for name in changed if part in name)].flatten()[0] += 1e-3
+        assert digest(changed) != run.weights
+
+
+def test_a_name_is_part_of_the_digest_and_order_is_not():
+    a, b = torch.ones(2), torch.zeros(2)
+    assert digest({"a": a, "b": b}) == digest({"b": b, "a": a}) != digest({"a": b, "b": a})
+
+
+def test_the_newest_checkpoint_counts(own_copy):
+    before = load_run(own_copy)
+    now = checkpoint.newest(own_copy)
+    model = {name: each + 1 if "linear" in name else each for name, each in now.model.items()}
+    checkpoint.save(own_copy, 99, model, now.optimiser, {**now.position, "step": 99})
+    after = load_run(own_copy)
+    assert after.step == 99
+    assert after.weights != before.weights
+    assert torch.equal(after.net.readout.linear.bias, before.net.readout.linear.bias + 1)
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"holds no run, there is no spec\.json: give OUT/SEED of a cascaded train"):
+        load_run(tmp_path)
+
+
+def test_a_run_without_a_checkpoint_is_refused(own_copy):
+    shutil.rmtree(own_copy / "checkpoints")
+    with pytest.raises(InputError, match="has no checkpoint yet: wait for the first one, or train it with --resume"):
+        load_run(own_copy)
+
+
+def test_a_run_that_does_not_tell_its_inputs_is_refused(own_copy):
+    told = json.loads((own_copy / "spec.json").read_text())
+    told.pop("inputs")
+    (own_copy / "spec.json").write_text(json.dumps(told))
+    with pytest.raises(InputError, match="does not tell what its network takes .* cascaded train --resume adds it"):
+        load_run(own_copy)
+
+
+def test_weights_of_another_network_are_refused(own_copy):
+    told = json.loads((own_copy / "spec.json").read_text())
+    told["recipe"]["width"] = 8
+    (own_copy / "spec.json").write_text(json.dumps(told))
+    with pytest.raises(InputError, match="is of another network .*: bring its own back"):
+        load_run(own_copy)
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [
+        ((2, 3, 8, 8), "images are 3 channels of 8 x 8"),
+        ((2, 1, 8, 9), "images are 1 channel of 8 x 9"),
+        ((8, 8), "images are 8 x 8 without channels"),
+    ],
+)
+def test_images_of_another_shape_are_refused_with_both_shapes(tiny_run, shape, told):  # noqa: F811
+    run = load_run(tiny_run())
+    with pytest.raises(InputError) as raised:
+        run.normalised(torch.zeros(shape))
+    assert str(raised.value) == f"{told}, {run.folder} was trained on 1 channel of 8 x 8: bring them to that form"

@@ -1,0 +1,41 @@
+"""Finished runs to record and to analyse: tiny ones, each trained once in all the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import torch
+
+from cascaded import Recipe, Spec
+from cascaded.learning.training import Where, train
+
+TINY = Recipe(width=4, epochs=1, batch=32, rate=0.05, schedule="one-cycle")
+MADE: dict[str, Path] = {}  # beside the fixture: every module that imports it has one of its own
+
+
+def tiny_spec(model: str = "cascaded-td", seed: int = 0, **options) -> Spec:
+    """What a tiny run is: digits, a few images, one epoch; any field of a spec or of a recipe can be another."""
+    names = {field.name for field in fields(Recipe)} - {field.name for field in fields(Spec)}
+    recipe = TINY.but(**{name: value for name, value in options.items() if name in names})
+    rest = {name: value for name, value in options.items() if name not in names}
+    return Spec(**{"data": "digits", "model": model, "recipe": recipe, "seed": seed, "limit": 320, **rest})
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory) -> Callable[..., Path]:
+    """`tiny_run("cascaded-td", seed=0, held_out=0.2)` is the folder of a finished run; copy it to write into it."""
+
+    def run(model: str = "cascaded-td", seed: int = 0, **options) -> Path:
+        spec = tiny_spec(model, seed, **options)
+        if repr(spec) not in MADE:
+            folder = tmp_path_factory.mktemp("tiny") / str(seed)
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+                train(spec, folder, Where(torch.device("cpu")))
+            MADE[repr(spec)] = folder
+        return MADE[repr(spec)]
+
+    return run
