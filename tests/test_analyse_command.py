@@ -1,0 +1,90 @@
+"""`cascaded analyse`, as it is typed: from a trained run to results, and the wrong ways."""
+
+import json
+import shutil
+
+import pytest
+
+from cascaded.cli import run
+from cascaded.errors import InputError
+from cascaded.results.command import shown
+from tests.made_traces import made_run, made_trace
+from tests.tiny_runs import tiny_run as tiny_run
+
+
+def test_from_a_trained_network_to_results(tiny_run, tmp_path, capsys):
+    for model in ("cascaded-td", "cascaded-ce"):
+        shutil.copytree(tiny_run(model), tmp_path / model / "0")
+    run(["record", str(tmp_path), "--threads", "1", "--embeddings"])
+    run(["record", str(tmp_path), "--threads", "1", "--split", "validation"])
+    run(["record", str(tmp_path / "cascaded-td"), "--noise", "occlusion", "--trials", "2", "--limit", "40"])
+    capsys.readouterr()
+    run(["analyse", str(tmp_path), "--epochs", "1"])
+    said = capsys.readouterr().out
+    assert "speed_accuracy" in said
+    assert "not recorded: cascaded record" in said
+    told = json.loads((tmp_path / "cascaded-td" / "0" / "results.json").read_text())
+    metrics = (tmp_path / "cascaded-td" / "0" / "metrics.jsonl").read_text().splitlines()
+    result = told["analyses"]["speed_accuracy"]["digits-test-osd-9"]["result"]
+    assert result["accuracy"] == pytest.approx(json.loads(metrics[-1])["test"])
+    assert set(told["analyses"]) == {
+        "speed_accuracy",
+        "selection_latency",
+        "prototypicality",
+        "persistent_noise",
+        "learned_stopper",
+    }
+    assert (tmp_path / "cascaded-td" / "0" / "galleries" / "digits-test-osd-9.png").exists()
+    comparison = json.loads((tmp_path / "comparison.json").read_text())
+    assert comparison["groups"] == {"cascaded-ce": [0], "cascaded-td(0)": [0]}
+    assert any(each["metric"] == "area threshold" for each in comparison["tables"])
+
+
+def test_one_analysis_alone(tmp_path, capsys):
+    made_run(tmp_path / "0", {"digits-test": made_trace()})
+    run(["analyse", str(tmp_path / "0"), "--only", "selection-latency", "--no-galleries"])
+    assert set(json.loads((tmp_path / "0" / "results.json").read_text())["analyses"]) == {"selection_latency"}
+    assert not (tmp_path / "0" / "galleries").exists()
+    assert "wrote" in capsys.readouterr().out
+
+
+def test_a_gallery_without_its_data_is_no_reason_to_stop(tmp_path, capsys):
+    made_run(tmp_path / "0", {"t": made_trace(data="nowhere")}, data=str(tmp_path / "nowhere"))
+    run(["analyse", str(tmp_path / "0"), "--only", "selection_latency"])
+    assert "no gallery of t: there is no file or folder" in capsys.readouterr().out
+    assert (tmp_path / "0" / "results.json").exists()
+
+
+def test_odd_names_are_shown_as_they_are(tmp_path, capsys):
+    made_run(tmp_path / "[red]run[" / "0", {"t [bold]x": made_trace()})
+    run(["analyse", str(tmp_path), "--only", "speed_accuracy"])
+    said = capsys.readouterr().out
+    assert "[red]run[" in said
+    assert "[bold]x" in said
+
+
+def test_timings_are_put_beside(tmp_path):
+    made_run(tmp_path / "0", {"t": made_trace()})
+    (tmp_path / "0" / "clock.json").write_text('{"format": 1, "timings": []}')
+    run(["analyse", str(tmp_path / "0"), "--only", "speed_accuracy"])
+    assert json.loads((tmp_path / "0" / "results.json").read_text())["clock"] == {"format": 1, "timings": []}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "no run is given: say which, as in cascaded analyse runs/td0/0"),
+        (["nowhere"], "there is no folder nowhere"),
+        (["{run}", "--only", "speed_acuracy"], "there is no analysis 'speed_acuracy': say speed_accuracy"),
+        (["{run}", "--failing", "2"], r"--failing is 2.0: give a share of 0 or more, below 1"),
+        (["{run}"], "no trace is recorded in .*: cascaded record .* makes one"),
+    ],
+)
+def test_the_wrong_words_are_refused_with_the_way_out(tmp_path, words, sentence):
+    folder = made_run(tmp_path / "0")
+    with pytest.raises(InputError, match=sentence):
+        run(["analyse", *(word.format(run=folder) for word in words)])
+
+
+def test_figures_are_short():
+    assert [shown(value) for value in (0.123456, 3.0, None)] == ["0.1235", "3", "-"]

@@ -1,0 +1,177 @@
+"""What the traces of a run allow is answered, once, and what is missing is told."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cascaded import analysis
+from cascaded.errors import InputError
+from cascaded.results import answers
+from cascaded.results.answers import ANALYSES, answer_all, chosen, read_results
+from cascaded.results.questions import Settings
+from cascaded.results.subjects import find_subjects
+from tests.made_traces import made_run, made_trace, noisy_trace
+
+QUICK = Settings(epochs=1)
+TEST = made_trace(embeddings=True, coarse_of=(0, 0, 1, 1), coarse_classes=("small", "large"))
+VALIDATION = made_trace(1, split="validation")
+
+
+def strangers(split, seed):
+    return made_trace(seed, good=0.0, data="svhn", split=split, known=False)
+
+
+EVERYTHING = {
+    "digits-test": TEST,
+    "digits-validation": VALIDATION,
+    "svhn-test": strangers("test", 2),
+    "svhn-validation": strangers("validation", 3),
+    "digits-test-osd-focus-persistent": noisy_trace(),
+    "digits-test-osd-focus-transient-1": noisy_trace("transient", 1),
+    "digits-test-osd-focus-transient-2": noisy_trace("transient", 2),
+}
+
+
+def subject(tmp_path, traces):
+    return find_subjects([made_run(tmp_path / "0", traces)])[0]
+
+
+def ask(who, names=tuple(ANALYSES), settings=QUICK, again=False):
+    return {(question.analysis, question.of): result for question, result in answer_all(who, names, settings, again)}
+
+
+def test_every_analysis_is_a_function_of_the_same_name():
+    for name in ANALYSES:
+        assert callable(getattr(analysis, name))
+
+
+def test_everything_that_the_traces_allow_is_answered(tmp_path):
+    who = subject(tmp_path, EVERYTHING)
+    told = ask(who)
+    assert {name for name, _ in told} == set(ANALYSES)
+    assert ("transient_noise", "digits-test-osd-focus-transient") in told
+    assert ("speed_accuracy", "svhn-test") not in told
+    written = read_results(who.file)
+    assert written["missing"] == {}
+    assert written["analyses"]["out_of_distribution"]["digits-test"]["made_from"].keys() == {
+        "digits-test",
+        "digits-validation",
+        "svhn-test",
+        "svhn-validation",
+    }
+    json.dumps(written, allow_nan=False)
+
+
+def test_answers_are_those_of_the_functions(tmp_path):
+    told = ask(subject(tmp_path, EVERYTHING))
+    latency = analysis.selection_latency(TEST)
+    expected = {
+        ("speed_accuracy", "digits-test"): analysis.speed_accuracy(TEST),
+        ("selection_latency", "digits-test"): latency,
+        ("taxonomic_compliance", "digits-test"): analysis.taxonomic_compliance(TEST),
+        ("persistent_noise", "digits-test-osd-focus-persistent"): analysis.persistent_noise(noisy_trace()),
+        ("prototypicality", "digits-test"): analysis.prototypicality(
+            TEST, {"centrality": analysis.centrality(TEST)}, latency=latency.steps
+        ),
+    }
+    for key, result in expected.items():
+        headline = {name: None if np.isnan(value) else value for name, value in result.headline.items()}
+        assert told[key]["headline"] == pytest.approx(headline), key
+    assert told["speed_accuracy", "digits-test"]["in operations"]["unit"] == "operations"
+
+
+def test_intervals_hold_the_figure_they_are_of(tmp_path):
+    for result in ask(subject(tmp_path, EVERYTHING)).values():
+        for name, interval in result["intervals"].items():
+            if interval["low"] is not None:
+                assert interval["low"] <= interval["value"] <= interval["high"]
+                assert interval["value"] == pytest.approx(result["headline"][name])
+
+
+def test_what_is_missing_is_told_with_the_command_that_brings_it(tmp_path):
+    who = subject(tmp_path, {"digits-test": made_trace()})
+    ask(who)
+    missing = read_results(who.file)["missing"]
+    assert set(missing) == set(ANALYSES) - {"speed_accuracy", "selection_latency"}
+    assert missing["persistent_noise"] == (
+        f"cascaded record {who.runs[0].as_posix()} --noise occlusion --protocol persistent"
+    )
+    assert "such as cifar100" in missing["taxonomic_compliance"]
+
+
+def test_the_same_traces_and_settings_are_not_asked_again(tmp_path, monkeypatch):
+    who = subject(tmp_path, EVERYTHING)
+    first, times = ask(who), []
+    computed = answers._answer
+    monkeypatch.setattr(answers, "_answer", lambda *given: times.append(given[0].analysis) or computed(*given))
+    assert ask(who) == first
+    assert times == []
+    ask(who, ["speed_accuracy"], again=True)
+    assert times == ["speed_accuracy"] * 2
+    ask(who, ["selection_latency"], replace(QUICK, failing=0.2))
+    assert times[2:] == ["selection_latency"] * 2
+
+
+def test_a_trace_that_was_recorded_anew_is_asked_anew_and_one_that_is_gone_is_forgotten(tmp_path):
+    who = subject(tmp_path, EVERYTHING)
+    before = ask(who, ["speed_accuracy"])
+    made_run(who.runs[0], {"digits-test": made_trace(9, good=5.0)})
+    (who.runs[0] / "traces" / "digits-validation.safetensors").unlink()
+    after = ask(find_subjects([who.runs[0]])[0], ["speed_accuracy"])
+    assert set(after) == {("speed_accuracy", "digits-test")}
+    assert after["speed_accuracy", "digits-test"] != before["speed_accuracy", "digits-test"]
+    assert set(read_results(who.file)["analyses"]["speed_accuracy"]) == {"digits-test"}
+
+
+def test_one_analysis_leaves_the_others_as_they_were(tmp_path):
+    who = subject(tmp_path, EVERYTHING)
+    ask(who)
+    before = read_results(who.file)
+    ask(who, ["speed_accuracy"], again=True)
+    after = read_results(who.file)
+    assert set(after["analyses"]) == set(before["analyses"])
+    assert after["analyses"]["out_of_distribution"] == before["analyses"]["out_of_distribution"]
+
+
+def test_a_trace_of_another_network_is_not_held_against_this_one(tmp_path):
+    odd = {
+        **EVERYTHING,
+        "svhn-test": replace(strangers("test", 2), origin=replace(strangers("test", 2).origin, weights="x")),
+    }
+    who = subject(tmp_path, odd)
+    ask(who, ["out_of_distribution"])
+    assert "out_of_distribution" in read_results(who.file)["missing"]
+
+
+def test_a_damaged_trace_ends_the_analysis_and_keeps_what_was_answered(tmp_path):
+    who = subject(tmp_path, {"a-test": made_trace(), "b-test": made_trace(1)})
+    file = who.runs[0] / "traces" / "b-test.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-5] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"b-test.safetensors is not what was recorded"):
+        ask(who, ["speed_accuracy"])
+    assert set(read_results(who.file)["analyses"]["speed_accuracy"]) == {"a-test"}
+
+
+def test_names_are_as_people_type_them():
+    assert chosen([]) == list(ANALYSES)
+    assert chosen(["speed-accuracy", "transient_noise"]) == ["speed_accuracy", "transient_noise"]
+    with pytest.raises(InputError, match="there is no analysis 'sped_accuracy': say speed_accuracy"):
+        chosen(["sped_accuracy"])
+
+
+def test_results_of_something_else_are_not_overwritten(tmp_path):
+    who = subject(tmp_path, {"digits-test": made_trace()})
+    who.file.write_text('{"mine": 1}')
+    with pytest.raises(InputError, match="holds no results of format 1, the one this cascaded reads: move it away"):
+        ask(who)
+    assert who.file.read_text() == '{"mine": 1}'
+
+
+@pytest.mark.parametrize("settings", [{"failing": 1.0}, {"failing": -0.1}, {"epochs": 0}])
+def test_settings_out_of_range_are_refused(settings):
+    with pytest.raises(InputError, match=f"--{next(iter(settings))} is"):
+        Settings(**settings)

@@ -1,0 +1,40 @@
+"""Galleries: the images that were fastest and slowest, and no others."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cascaded.data import load
+from cascaded.data.sheet import contact_sheet
+from cascaded.errors import InputError
+from cascaded.results.galleries import draw_gallery
+from cascaded.results.subjects import find_subjects
+from tests.made_traces import made_run
+
+
+def result(rows):
+    ends = {"fastest": [{"index": row} for row in rows], "slowest": [{"index": row} for row in rows[::-1]]}
+    return {"gallery": {"by class": {"3": ends}}}
+
+
+def test_a_gallery_shows_the_rows_that_were_named(tmp_path):
+    who = find_subjects([made_run(tmp_path / "0")])[0]
+    images = load("digits", "test")
+    rows = images.indices[[40, 7, 300]].tolist()
+    file = draw_gallery(who, "digits-test", "test", result(rows))
+    assert file == tmp_path / "0" / "galleries" / "digits-test.png"
+    shown = images.images[[40, 7, 300]]
+    expected = contact_sheet([("3, fastest", shown), ("3, slowest", shown.flip(0))])
+    assert np.array_equal(np.asarray(Image.open(file)), np.asarray(expected))
+
+
+def test_held_out_images_are_rows_of_the_training_images(tmp_path):
+    who = find_subjects([made_run(tmp_path / "0")])[0]
+    rows = load("digits", "train").indices[:2].tolist()
+    assert draw_gallery(who, "digits-validation", "validation", result(rows)).exists()
+
+
+def test_images_that_are_not_in_the_data_any_more_are_refused(tmp_path):
+    who = find_subjects([made_run(tmp_path / "0")])[0]
+    with pytest.raises(InputError, match="no image of t is in digits test: the data has changed, record it again"):
+        draw_gallery(who, "t", "test", result([10**6]))

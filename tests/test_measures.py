@@ -1,0 +1,60 @@
+"""What is known of images besides their labels."""
+
+import numpy as np
+import pytest
+
+from cascaded.analysis import centrality, human_agreement
+from cascaded.data.judgements import cscores, human_counts
+from cascaded.results.measures import measures_of
+from cascaded.results.subjects import find_subjects
+from tests.made_traces import made_run, made_trace
+from tests.pictures import REAL, needs_real
+
+
+def found(tmp_path, trace, **spec):
+    return find_subjects([made_run(tmp_path / "0", {"t": trace}, **spec)])[0].traces[0]
+
+
+def test_centrality_is_of_the_embeddings(tmp_path):
+    trace = made_trace(embeddings=True)
+    measures, missing = measures_of(found(tmp_path, trace))
+    assert np.array_equal(measures["centrality"], centrality(trace))
+    assert missing == {}
+    measures, missing = measures_of(found(tmp_path / "without", made_trace()))
+    assert (measures, missing) == ({}, {"centrality": "record with --embeddings"})
+
+
+def test_centrality_of_folds_is_computed_with_each_folds_own_head(tmp_path):
+    traces = [made_trace(k, 4, embeddings=True, indices=np.arange(2 - k, 8, 2), split="validation") for k in (1, 2)]
+    for number, trace in enumerate(traces, start=1):
+        made_run(tmp_path / "m" / f"fold{number}of2" / "0", {"t": trace}, fold=(number, 2))
+    measures, _ = measures_of(find_subjects([tmp_path])[0].traces[0])
+    expected = np.empty(8)
+    for trace in traces:
+        expected[trace.indices] = centrality(trace)
+    assert np.array_equal(measures["centrality"], expected)
+
+
+def test_judgements_that_are_not_there_are_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
+    _, missing = measures_of(found(tmp_path, made_trace(data="cifar10", embeddings=True)))
+    assert "cifar10h-counts.npy" in missing["human agreement"]
+    _, missing = measures_of(found(tmp_path / "v", made_trace(data="cifar10", split="validation")))
+    assert "cifar10-cscores-orig-order.npz" in missing["C-score"]
+
+
+@needs_real
+@pytest.mark.parametrize("split", ["test", "validation"])
+def test_judgements_are_those_of_the_rows(tmp_path, monkeypatch, split):
+    monkeypatch.setenv("CASCADED_DATA", REAL)
+    rows = np.arange(40)[::-1] * 7 + 3
+    trace = made_trace(data="cifar10", split=split, indices=rows)
+    if split == "validation":
+        labels = np.load(f"{REAL}/cifar10-cscores-orig-order.npz", allow_pickle=False)["labels"][rows]
+        trace = made_trace(data="cifar10", split=split, classes=10, indices=rows, items=40)
+        trace = trace.__class__(trace.logits, labels.astype(np.int64), rows, trace.origin)
+    measures, _ = measures_of(found(tmp_path, trace))
+    if split == "test":
+        assert np.array_equal(measures["human agreement"], human_agreement(human_counts(rows)))
+    else:
+        assert np.array_equal(measures["C-score"], cscores(rows))

@@ -1,0 +1,48 @@
+"""Who is analysed: runs one by one, and the folds of a cross-validation as one."""
+
+import numpy as np
+import pytest
+
+from cascaded.errors import InputError
+from cascaded.results.subjects import find_subjects
+from tests.made_traces import made_run, made_trace
+
+
+def fold_trace(number, **options):
+    rows = np.arange(number - 1, 12, 3)
+    return made_trace(number, items=4, indices=rows, split="validation", **options)
+
+
+def test_a_run_is_a_subject_with_its_traces(tmp_path):
+    trace = made_trace()
+    run = made_run(tmp_path / "td0" / "3", {"digits-test-ews0.9-6": trace}, lam=0.5, seed=3)
+    (subject,) = find_subjects([tmp_path])
+    assert (subject.runs, subject.file, subject.label) == ((run,), run / "results.json", "cascaded-td(0.5)")
+    (found,) = subject.traces
+    assert found.name == "digits-test-ews0.9-6"
+    assert np.array_equal(found.load().logits, trace.logits)
+
+
+def test_labels_tell_model_and_lambda(tmp_path):
+    made_run(tmp_path / "a", model="cascaded-ce")
+    made_run(tmp_path / "b", model="cascaded-td", lam=(1.0, 0.0))
+    assert [subject.label for subject in find_subjects([tmp_path])] == ["cascaded-ce", "cascaded-td(1:0)"]
+
+
+def test_folds_are_one_subject_whose_traces_are_joined(tmp_path):
+    for number in (1, 2, 3):
+        folder = tmp_path / "cascaded-td" / f"fold{number}of3" / "0"
+        made_run(folder, {"t": fold_trace(number), f"only{number}": fold_trace(number)}, fold=(number, 3))
+    (subject,) = find_subjects([tmp_path])
+    assert subject.file == tmp_path / "cascaded-td" / "results-0.json"
+    assert subject.name.endswith("cascaded-td (3 folds)")
+    (found,) = subject.traces  # what one fold alone has recorded cannot stand for all images
+    whole = found.load()
+    assert whole.indices.tolist() == list(range(12))
+    assert np.array_equal(whole.logits[:, 1], fold_trace(2).logits[:, 0])
+
+
+def test_some_folds_are_not_a_cross_validation(tmp_path):
+    made_run(tmp_path / "m" / "fold1of3" / "0", fold=(1, 3))
+    with pytest.raises(InputError, match="m holds 1 of 3 folds: the same cascaded crossval again trains and records"):
+        find_subjects([tmp_path])
