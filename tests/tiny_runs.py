@@ -32,7 +32,7 @@ def tiny_run(tmp_path_factory) -> Callable[..., Path]:
         spec = tiny_spec(model, seed, **options)
         if repr(spec) not in MADE:
             folder = tmp_path_factory.mktemp("tiny") / str(seed)
-            with pytest.MonkeyPatch.context() as patched:
+            with pytest.MonkeyPatch.context() as patched, torch.enable_grad():
                 patched.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
                 train(spec, folder, Where(torch.device("cpu")))
             MADE[repr(spec)] = folder

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from cascaded.analysis import outputs
-from cascaded.analysis.curves import Sweep, deadline_curve
+from cascaded.analysis.curves import Sweep
 from cascaded.analysis.latency import SelectionLatency
 from cascaded.statistics import Statistic
 from cascaded.trace.trace import Trace, Unit
@@ -26,7 +26,7 @@ def of_speed_accuracy(
     right, cost = outputs.right(trace), trace.cost(unit)
     scores = {"threshold": outputs.confidence(trace)} | ({} if stopper is None else {"stopper": stopper})
     found: dict[str, Statistic] = {"accuracy": _mean_of(right[-1])}
-    found["area deadline"] = lambda numbers: deadline_curve(right[:, numbers], cost).area()
+    found["area deadline"] = _mean_of(_share_of_each_step(cost) @ right)
     for name, each in scores.items():
         found[f"area {name}"] = _area_of(Sweep.of(each, right, cost))
     return found
@@ -84,6 +84,14 @@ def of_transient_noise(traces: Sequence[Trace]) -> dict[str, Statistic]:
         "dip": _mean_of(np.mean(dips, axis=0)),
         "final target confidence": _mean_of(np.mean(finals, axis=0)),
     }
+
+
+def _share_of_each_step(cost: Float[np.ndarray, "time"]) -> Float[np.ndarray, "time"]:
+    """What each step's accuracy counts for in the area under the deadline's curve: half of the cost to either side."""
+    spans = np.diff(cost)
+    if not spans.sum():
+        return np.eye(len(cost))[-1]
+    return (np.append(spans, 0) + np.append(0, spans)) / 2 / spans.sum()
 
 
 def _mean_of(values: np.ndarray) -> Statistic:

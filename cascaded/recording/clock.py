@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from cascaded.cascade.inputs import Schedule
+from cascaded.cascade.inputs import Schedule, check_steps
 from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.network import Cascade
 
@@ -90,6 +90,7 @@ def early_exit(
         kernel: As in `net(...)`.
         schedule: As in `net(...)`.
     """
+    check_steps(steps)
     last = steps or (len(net.blocks) + 1 if schedule == "serial" else net.steps_to_settle(kernel or net.kernel))
     none = torch.zeros(len(images), dtype=torch.int64)
     taken = Taken(none, none.clone(), none.double())

@@ -64,16 +64,18 @@ def clock(
         console.width = 150  # in a file or a pipe nothing needs to wrap
     for folder in found:
         run = load_run(folder, choose_device(device))
-        timings = clock_run(run, thresholds, batches, limit)
-        about = {"threads": torch.get_num_threads(), "device": str(choose_device(device)), "items": limit}
+        timings, items = clock_run(run, thresholds, batches, limit)
+        about = {"threads": torch.get_num_threads(), "device": str(choose_device(device)), "items": items}
         told = {"format": 1, "weights": run.weights, **about, "timings": [each.to_json() for each in timings]}
         write_json(folder / "clock.json", told)
         console.print(_table(folder, timings))
         console.print(f"wrote {folder / 'clock.json'}")
 
 
-def clock_run(run: Trained, thresholds: tuple[float, ...], batches: tuple[int, ...], limit: int) -> list[Timing]:
-    """Time one network, with a progress bar."""
+def clock_run(
+    run: Trained, thresholds: tuple[float, ...], batches: tuple[int, ...], limit: int
+) -> tuple[list[Timing], int]:
+    """Time one network, with a progress bar; how many images that was, where there are fewer than the limit."""
     from cascaded.progress import progress
     from cascaded.recording.clock import clock as take_times
     from cascaded.recording.shown import shown_images
@@ -87,7 +89,7 @@ def clock_run(run: Trained, thresholds: tuple[float, ...], batches: tuple[int, .
     rounds = len(batches) * (1 + len(schedules) * len(thresholds))
     with progress(f"{run.folder.as_posix()}: clock", rounds * len(items)) as bar:
         options = {"thresholds": thresholds, "batches": batches, "schedules": schedules}
-        return take_times(run.net, shown, labels, told=bar.advance, **options)
+        return take_times(run.net, shown, labels, told=bar.advance, **options), len(items)
 
 
 def _table(folder: Path, timings: list[Timing]) -> Table:

@@ -18,6 +18,7 @@ from cascaded.results.measures import CENTRALITY, measures_of
 from cascaded.results.questions import DRAWS, Question, Settings
 from cascaded.results.subjects import Subject
 from cascaded.statistics import bootstrap_difference, over_seeds, paired
+from cascaded.trace.trace import check_same_items
 
 Key = tuple[str, str]  # analysis, and what it was asked of
 
@@ -129,10 +130,19 @@ def _difference(
     by_label = {group.label: group for group in groups}
     one, other = (by_label[label].by_seed[seeds[0]].answers[key][0] for label in labels)
     mine, yours = one.statistics().get(metric), other.statistics().get(metric)
-    if mine is None or yours is None or one.items != other.items:
+    if mine is None or yours is None or not _same_items(one, other):
         return {"difference": columns[a][seeds[0]] - columns[b][seeds[0]], "low": None, "high": None, "n": 1}
     found = bootstrap_difference(mine, yours, one.items, DRAWS, seed=settings.seed).to_json()
     return {"difference": found.pop("value"), **found}
+
+
+def _same_items(one: Question, other: Question) -> bool:
+    """Whether two questions are of the same images in the same order, so that both can be drawn at once."""
+    try:
+        check_same_items(one.traces[0].load(), other.traces[0].load())
+    except InputError:
+        return False
+    return True
 
 
 def _lambdas(groups: Sequence[Group], keys: Sequence[Key]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import tyro
 
+from cascaded.errors import InputError
 from cascaded.learning.method import MethodName
 from cascaded.learning.options import Options
 from cascaded.recording.command import Showing
@@ -49,11 +50,18 @@ def crossval(
     lams = () if lam is None else (lam,)
     sweep(options, models=(model,), lam=lams, seeds=(seed,), folds=folds, out=out, jobs=jobs)
     from cascaded.learning.processes import choose_device
+    from cascaded.learning.runs import is_done
     from cascaded.learning.trained import load_run
     from cascaded.recording.command import record_run
 
     showing = Showing(split="validation", kernel=kernel, steps=steps)
-    for job in plan((model,), lams, (seed,), out, folds):
+    runs = plan((model,), lams, (seed,), out, folds)
+    if going := [job.folder for job in runs if not is_done(job.folder)]:
+        raise InputError(
+            f"{len(going)} of {folds} folds are not trained to the end, the first in {going[0]}, another process is at "
+            "it: wait for it, then the same command records them"
+        )
+    for job in runs:
         run = load_run(job.folder, choose_device(options.device))
         for file in record_run(run, showing, embeddings=True, half=half):
             print(f"wrote {file}")
