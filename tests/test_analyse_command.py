@@ -77,6 +77,7 @@ def test_timings_are_put_beside(tmp_path):
         (["nowhere"], "there is no folder nowhere"),
         (["{run}", "--only", "speed_acuracy"], "there is no analysis 'speed_acuracy': say speed_accuracy"),
         (["{run}", "--failing", "2"], r"--failing is 2.0: give a share of 0 or more, below 1"),
+        (["{run}", "--only", "lambda_effect"], "lambda_effect compares runs, .* is one: give several"),
         (["{run}"], "no trace is recorded in .*: cascaded record .* makes one"),
     ],
 )

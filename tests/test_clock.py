@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from itertools import pairwise
 
 import pytest
 import torch
@@ -39,11 +40,15 @@ def first_above(net, images, threshold, **way):
     return said.gather(0, step[None])[0], step + 1
 
 
-@given(st.floats(0, 1), st.sampled_from([1, 5, 24]), st.sampled_from(WAYS))
-@settings(max_examples=12)
-def test_answers_are_those_of_the_trace_at_the_first_step_above_the_threshold(tiny_run, threshold, batch, way):  # noqa: F811
+@given(st.floats(0, 1), st.sampled_from([1, 3, 4]), st.sampled_from(WAYS))
+@settings(max_examples=8)
+def test_answers_are_those_of_the_trace_at_the_first_step_above_the_threshold(tiny_run, place, batch, way):  # noqa: F811
     run, test = load_run(tiny_run()), load("digits", "test")
-    net, images = run.net.double(), run.normalised(test.images[:24]).double()
+    net, images = run.net.double(), run.normalised(test.images[:4]).double()
+    with torch.no_grad():
+        sure = net(images, **way).softmax(dim=-1).amax(dim=-1).flatten().sort().values
+    below = int(place * (len(sure) - 2))
+    threshold = float(sure[below : below + 2].mean())  # between two confidences that there are
     said, steps = first_above(net, images, threshold, **way)
     taken = [early_exit(net, some, threshold, **way) for some in images.split(batch)]
     assert torch.equal(torch.cat([each.said for each in taken]), said)
@@ -88,7 +93,7 @@ def test_later_steps_take_longer(shown):
     taken = early_exit(net, images, threshold)
     ends = [taken.seconds[taken.steps == step] for step in sorted(set(taken.steps.tolist()))]
     assert all(len(set(each.tolist())) == 1 for each in ends)  # who leaves together has taken as long
-    assert all(earlier[0] < later[0] for earlier, later in zip(ends, ends[1:], strict=False))
+    assert all(earlier[0] < later[0] for earlier, later in pairwise(ends))
     assert taken.seconds.min() > 0
     assert taken.seconds.max() <= taken.total
 

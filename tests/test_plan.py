@@ -41,3 +41,19 @@ def test_without_lambdas_every_model_has_its_own():
 def test_impossible_sweeps_are_refused(models, lams, seeds, message):
     with pytest.raises(InputError, match=message):
         plan(models, lams, seeds, Path("runs"))
+
+
+def test_folds_stand_between_model_and_seed_and_each_holds_out_its_own():
+    jobs = plan(["cascaded-td", "serial-ce"], ["0"], [4], Path("runs"), folds=3)
+    names = [f"{model}/fold{number}of3" for model in ("cascaded-td-lam0", "serial-ce") for number in (1, 2, 3)]
+    assert [job.folder for job in jobs] == [Path("runs") / name / "4" for name in names]
+    assert [job.fold for job in jobs] == [(1, 3), (2, 3), (3, 3)] * 2
+    words = jobs[1].arguments()
+    assert words[words.index("--fold") + 1] == "2/3"
+    assert words[words.index("--out") + 1] == str(Path("runs") / names[1])
+
+
+@pytest.mark.parametrize("folds", [0, 1])
+def test_fewer_than_two_folds_are_refused(folds):
+    with pytest.raises(InputError, match=f"--folds is {folds}: give at least 2, each is held out once"):
+        plan(["serial-ce"], [], [0], Path("runs"), folds=folds)

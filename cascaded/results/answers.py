@@ -77,16 +77,20 @@ ANALYSES: dict[str, Analysis] = {
 }
 
 
+ACROSS = ("lambda_effect",)
+"""Analyses of several runs at once."""
+
+
 def chosen(only: Sequence[str]) -> list[str]:
     """Names of analyses as people type them; all where none is named."""
-    names = []
+    known, names = [*ANALYSES, *ACROSS], []
     for each in only:
         name = each.replace("-", "_")
-        if name not in ANALYSES:
-            near = get_close_matches(name, ANALYSES, n=1)
-            raise InputError(f"there is no analysis {each!r}: say {near[0] if near else ', '.join(ANALYSES)}")
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            raise InputError(f"there is no analysis {each!r}: say {near[0] if near else ', '.join(known)}")
         names.append(name)
-    return names or list(ANALYSES)
+    return names or known
 
 
 def missing(subject: Subject, name: str) -> str:

@@ -38,7 +38,8 @@ def analyse(
     What was answered from the same traces before is not computed again.
 
     Each analysis alone: --only speed_accuracy selection_latency prototypicality taxonomic_compliance persistent_noise
-    transient_noise learned_stopper out_of_distribution. Each is a function of that name in cascaded.analysis.
+    transient_noise learned_stopper out_of_distribution lambda_effect. Each is a function of that name in
+    cascaded.analysis.
 
     Example: cascaded analyse runs/td0 runs/ce --only speed_accuracy selection_latency
 
@@ -55,12 +56,15 @@ def analyse(
     if not runs:
         raise InputError("no run is given: say which, as in cascaded analyse runs/td0/0")
     from cascaded.progress import progress
-    from cascaded.results.answers import chosen
+    from cascaded.results.answers import ACROSS, chosen
     from cascaded.results.questions import Settings
     from cascaded.results.subjects import find_subjects
 
     names, settings = chosen(only), Settings(failing, epochs, seed)
     subjects = find_subjects(runs)
+    if len(subjects) == 1 and all(name in ACROSS for name in names):
+        raise InputError(f"{names[0]} compares runs, {runs[0]} is one: give several, such as runs of all lambdas")
+    names = [name for name in names if name not in ACROSS]
     if not any(subject.traces for subject in subjects):
         raise InputError(f"no trace is recorded in {', '.join(map(str, runs))}: cascaded record {runs[0]} makes one")
     console = _console()
@@ -138,12 +142,15 @@ def _compare(all_answered: list[Answered], settings: Settings, file: Path, conso
     from rich.table import Table
 
     from cascaded.files import write_json
-    from cascaded.results.summary import grouped, summarise
+    from cascaded.progress import progress
+    from cascaded.results.summary import asked, grouped, summarise
 
     groups = grouped(all_answered)
-    told = summarise(groups, settings)
+    with progress("comparing", len(asked(groups))) as bar:
+        told = summarise(groups, settings, told=bar.advance)
     write_json(file, told)
-    table = Table(box=box.SIMPLE_HEAD, title="mean +- SEM without the variance between seeds", title_justify="left")
+    title = "means over the seeds that models share, +- SEM without the variance between seeds"
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
     for heading in ("analysis", "of", "figure", *(group.label for group in groups)):
         table.add_column(escape(heading), overflow="fold")
     for each in told["tables"]:
@@ -151,6 +158,10 @@ def _compare(all_answered: list[Answered], settings: Settings, file: Path, conso
         sems = ["" if not cell or cell["sem"] is None else f" +- {shown(cell['sem'])}" for cell in cells]
         values = ["" if not cell else shown(cell["value"]) + sem for cell, sem in zip(cells, sems, strict=True)]
         table.add_row(each["analysis"], escape(each["of"]), each["metric"], *values)
+    for name, effect in told["lambda_effect"].items():
+        accuracies = zip(effect["lambdas"], effect["estimates"], strict=True)
+        cells = ", ".join(f"{lam}: {shown(each['value'])}" for lam, each in accuracies)
+        console.print(f"final accuracy by lambda, {escape(name)}: {cells}", soft_wrap=True)
     console.print(table)
     console.print(f"wrote {file}", soft_wrap=True)
 

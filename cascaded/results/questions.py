@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_args
 
 from cascaded.analysis import resampling
 from cascaded.analysis.curves import speed_accuracy
@@ -16,7 +16,8 @@ from cascaded.errors import InputError
 from cascaded.results.measures import JUDGED, measures_of
 from cascaded.results.subjects import Found, Subject
 from cascaded.statistics import Statistic, bootstrap
-from cascaded.trace.trace import Trace
+from cascaded.trace.origin import Protocol
+from cascaded.trace.trace import Trace, Unit
 
 DRAWS = 200
 """How often items are drawn for an interval."""
@@ -85,51 +86,48 @@ def known_tests(subject: Subject) -> list[Found]:
     ]
 
 
+def one_each(
+    analysis: str,
+    traces: Iterable[Found],
+    answer: Callable[[Trace], dict[str, Any]],
+    statistics: Callable[[Trace], Mapping[str, Statistic]],
+) -> list[Question]:
+    """The same question of every trace."""
+    return [
+        Question(
+            analysis,
+            found.name,
+            (found,),
+            lambda found=found: answer(found.load()),
+            lambda found=found: statistics(found.load()),
+            found.images,
+        )
+        for found in traces
+    ]
+
+
 def ask_speed_accuracy(subject: Subject, settings: Settings) -> list[Question]:
     """Threshold and deadline, in steps, block updates and operations."""
 
-    def answer(found: Found) -> dict[str, Any]:
-        trace = found.load()
-        told = speed_accuracy(trace).to_json()
-        origin = trace.origin
-        others = [unit for unit in ("updates", "operations") if len(getattr(origin, unit)) == trace.steps]
-        return told | {f"in {unit}": speed_accuracy(trace, unit=unit).to_json() for unit in others}  # pyright: ignore[reportArgumentType]
+    def answer(trace: Trace) -> dict[str, Any]:
+        told, units = speed_accuracy(trace).to_json(), get_args(Unit)
+        known = [unit for unit in units if unit != "steps" and len(getattr(trace.origin, unit)) == trace.steps]
+        return told | {f"in {unit}": speed_accuracy(trace, unit=unit).to_json() for unit in known}
 
-    return [
-        Question(
-            "speed_accuracy",
-            found.name,
-            (found,),
-            lambda found=found: answer(found),
-            lambda found=found: resampling.of_speed_accuracy(found.load()),
-            sum_items(found),
-        )
-        for found in known_tests(subject)
-    ]
+    return one_each("speed_accuracy", known_tests(subject), answer, resampling.of_speed_accuracy)
 
 
 def ask_selection_latency(subject: Subject, settings: Settings) -> list[Question]:
     """From which step on a class stays above theta, and who is fastest and slowest."""
 
-    def answer(found: Found) -> dict[str, Any]:
-        trace = found.load()
+    def answer(trace: Trace) -> dict[str, Any]:
         latency = selection_latency(trace, failing=settings.failing)
         return latency.to_json() | {"gallery": gallery(trace, latency).to_json()}
 
-    def statistics(found: Found) -> Mapping[str, Statistic]:
-        return resampling.of_selection_latency(selection_latency(found.load(), failing=settings.failing))
+    def statistics(trace: Trace) -> Mapping[str, Statistic]:
+        return resampling.of_selection_latency(selection_latency(trace, failing=settings.failing))
 
-    return [
-        Question(
-            "selection_latency",
-            found.name,
-            (found,),
-            lambda found=found: answer(found),
-            lambda found=found: statistics(found),
-            sum_items(found),
-        )
-        for found in known_tests(subject)
-    ]
+    return one_each("selection_latency", known_tests(subject), answer, statistics)
 
 
 def ask_prototypicality(subject: Subject, settings: Settings) -> list[Question]:
@@ -139,7 +137,8 @@ def ask_prototypicality(subject: Subject, settings: Settings) -> list[Question]:
         trace, (measures, missing) = found.load(), measures_of(found)
         latency = selection_latency(trace, failing=settings.failing).steps
         told = prototypicality(trace, measures, latency=latency, draws=DRAWS, seed=settings.seed).to_json()
-        return told | {"not measured": missing}
+        intervals = {f"rho {name}": each["rho"] for name, each in told["measures"].items()}
+        return told | {"intervals": intervals, "not measured": missing}
 
     return [
         Question("prototypicality", found.name, (found,), lambda found=found: answer(found))
@@ -150,43 +149,25 @@ def ask_prototypicality(subject: Subject, settings: Settings) -> list[Question]:
 
 def ask_taxonomic_compliance(subject: Subject, settings: Settings) -> list[Question]:
     """How often a wrong answer is of the right coarse class."""
-    return [
-        Question(
-            "taxonomic_compliance",
-            found.name,
-            (found,),
-            lambda found=found: taxonomic_compliance(found.load()).to_json(),
-            lambda found=found: resampling.of_taxonomic_compliance(found.load()),
-            sum_items(found),
-        )
-        for found in known_tests(subject)
-        if found.header.origin.coarse_of
-    ]
+    traces = [found for found in known_tests(subject) if found.header.origin.coarse_of]
+    answer = resampling.of_taxonomic_compliance
+    return one_each("taxonomic_compliance", traces, lambda trace: taxonomic_compliance(trace).to_json(), answer)
 
 
 def ask_persistent_noise(subject: Subject, settings: Settings) -> list[Question]:
     """Accuracy while every frame is noisy."""
-    return [
-        Question(
-            "persistent_noise",
-            found.name,
-            (found,),
-            lambda found=found: persistent_noise(found.load()).to_json(),
-            lambda found=found: resampling.of_persistent_noise(found.load()),
-            sum_items(found) // found.header.origin.trials,
-        )
-        for found in subject.traces
-        if (noise := found.header.origin.noise) and noise.protocol == "persistent" and found.header.origin.known
-    ]
+    traces = noisy(subject, "persistent")
+    answer = resampling.of_persistent_noise
+    return one_each("persistent_noise", traces, lambda trace: persistent_noise(trace).to_json(), answer)
 
 
 def ask_transient_noise(subject: Subject, settings: Settings) -> list[Question]:
     """What noisy frames between clean ones leave of the confidence in the true class; all lengths as one."""
     groups: dict[str, list[Found]] = {}
-    for found in subject.traces:
-        noise = found.header.origin.noise
-        if noise and noise.protocol == "transient" and found.header.origin.known:
-            groups.setdefault(found.name.replace(f"-transient-{noise.frames}", "-transient"), []).append(found)
+    for found in noisy(subject, "transient"):
+        assert found.header.origin.noise is not None
+        frames = found.header.origin.noise.frames
+        groups.setdefault(found.name.replace(f"-transient-{frames}", "-transient"), []).append(found)
 
     def load(group: list[Found]) -> list[Trace]:
         return [found.load() for found in group]
@@ -198,9 +179,18 @@ def ask_transient_noise(subject: Subject, settings: Settings) -> list[Question]:
             tuple(group),
             lambda group=group: transient_noise(load(group)).to_json(),
             lambda group=group: resampling.of_transient_noise(load(group)),
-            sum_items(group[0]) // group[0].header.origin.trials,
+            group[0].images,
         )
         for name, group in groups.items()
+    ]
+
+
+def noisy(subject: Subject, protocol: Protocol) -> list[Found]:
+    """Traces of the network's own classes under noise of a kind."""
+    return [
+        found
+        for found in subject.traces
+        if (noise := found.header.origin.noise) and noise.protocol == protocol and found.header.origin.known
     ]
 
 
@@ -274,10 +264,3 @@ def alike(one: Found, other: Found) -> bool:
     a, b = one.header, other.header
     same = all(getattr(a.origin, what) == getattr(b.origin, what) for what in ("weights", "kernel", "schedule"))
     return same and a.steps == b.steps
-
-
-def sum_items(found: Found) -> int:
-    """How many items a trace has, over all its files."""
-    from cascaded.trace.store import read_header
-
-    return sum(read_header(file).items for file in found.files)

@@ -23,6 +23,12 @@ class Found:
     files: tuple[Path, ...]
     header: Header
     digest: str
+    items: int
+
+    @property
+    def images(self) -> int:
+        """How many there are, each counted once."""
+        return self.items // self.header.origin.trials
 
     def load(self) -> Trace:
         """The trace; of folds, all of them joined."""
@@ -73,7 +79,8 @@ class Subject:
             if all(file.exists() for file in files):
                 headers = [read_header(file) for file in files]
                 digest = " ".join(header.digest for header in headers)
-                found.append(Found(Path(name).stem, tuple(files), headers[0], digest))
+                items = sum(header.items for header in headers)
+                found.append(Found(Path(name).stem, tuple(files), headers[0], digest, items))
         return found
 
 

@@ -15,7 +15,7 @@ from cascaded.analysis.prototypes import rho_difference
 from cascaded.errors import InputError
 from cascaded.learning.method import TD
 from cascaded.results.measures import CENTRALITY, measures_of
-from cascaded.results.questions import DRAWS, Question, Settings
+from cascaded.results.questions import DRAWS, Question, Settings, known_tests
 from cascaded.results.subjects import Subject
 from cascaded.statistics import bootstrap_difference, over_seeds, paired
 from cascaded.trace.trace import check_same_items
@@ -67,10 +67,9 @@ def summarise(groups: Sequence[Group], settings: Settings, told: Callable[[], ob
     Args:
         groups: What is compared.
         settings: Where draws start from, and the share that may fail.
-        told: Called when an analysis is summed up.
+        told: Called when one of `asked(groups)` is summed up.
     """
-    keys = list(dict.fromkeys(key for group in groups for each in group.by_seed.values() for key in each.answers))
-    tables = []
+    keys, tables = asked(groups), []
     for key in keys:
         tables += [table for metric in _metrics(groups, key) if (table := _table(groups, key, metric, settings))]
         told()
@@ -78,9 +77,14 @@ def summarise(groups: Sequence[Group], settings: Settings, told: Callable[[], ob
         "format": 1,
         "groups": {group.label: sorted(group.by_seed) for group in groups},
         "tables": tables,
-        "lambda_effect": _lambdas(groups, keys),
+        "lambda_effect": _lambdas(groups),
         "rho_differences": _rhos(groups, keys, settings),
     }
+
+
+def asked(groups: Sequence[Group]) -> list[Key]:
+    """Every question that any of them has answered."""
+    return list(dict.fromkeys(key for group in groups for each in group.by_seed.values() for key in each.answers))
 
 
 def _metrics(groups: Sequence[Group], key: Key) -> list[str]:
@@ -145,10 +149,10 @@ def _same_items(one: Question, other: Question) -> bool:
     return True
 
 
-def _lambdas(groups: Sequence[Group], keys: Sequence[Key]) -> dict[str, Any]:
+def _lambdas(groups: Sequence[Group]) -> dict[str, Any]:
     """For every model and trace, final accuracy by lambda; cross-entropy beside it."""
-    effects = {}
-    for name in dict.fromkeys(of for analysis, of in keys if analysis == "speed_accuracy"):
+    effects, everyone = {}, [each.subject for group in groups for each in group.by_seed.values()]
+    for name in dict.fromkeys(found.name for subject in everyone for found in known_tests(subject)):
         for model in ("cascaded", "serial"):
             traces = {}
             for group in groups:
@@ -190,9 +194,9 @@ def _rho_pair(one: Question, other: Question, settings: Settings) -> list[dict[s
     """Measures that do not depend on the model; each model has a centrality of its own."""
     mine, yours = one.traces[0], other.traces[0]
     measures, _ = measures_of(mine)
-    a, b = (selection_latency(found.load(), failing=settings.failing).steps for found in (mine, yours))
-    if len(a) != len(b):
+    if not _same_items(one, other):
         return []
+    a, b = (selection_latency(found.load(), failing=settings.failing).steps for found in (mine, yours))
     return [
         {"measure": name, **rho_difference(a, b, values, draws=DRAWS, seed=settings.seed).to_json()}
         for name, values in measures.items()

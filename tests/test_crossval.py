@@ -1,0 +1,106 @@
+"""Cross-validation: every training image judged once, by a network that has not seen it."""
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from cascaded import cli
+from cascaded.data.sources import load
+from cascaded.learning.feed import make_feed
+from cascaded.learning.processes import Team
+from cascaded.learning.runs import is_done, is_locked, locked
+from cascaded.learning.trained import load_run
+from cascaded.trace.store import load_trace
+from cascaded.trace.trace import joined
+
+TINY = ["--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--device", "cpu"]
+WORDS = ["crossval", *TINY, "--folds", "2", "--jobs", "1", "--steps", "2", "--out", "runs"]
+
+
+def cascaded(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["cascaded", *words])
+    cli.main()
+
+
+def kept(place):
+    """When every file that matters was last written."""
+    names = ("metrics.jsonl", "manifest.json", "*.safetensors")
+    return {file: file.stat().st_mtime_ns for name in names for file in place.rglob(name)}
+
+
+def test_killed_between_folds_it_goes_on_and_every_image_is_recorded_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folders = [tmp_path / "runs" / "cascaded-td" / f"fold{number}of2" / "0" for number in (1, 2)]
+    child = os.fork()
+    if child == 0:
+        with open(os.devnull, "w") as nowhere:
+            sys.stdout = sys.stderr = nowhere
+            try:
+                cascaded(monkeypatch, *WORDS)
+            finally:
+                os._exit(1)
+    while not is_done(folders[0]):
+        assert os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    while any(map(is_locked, folders)):  # a run whose sweep is gone finishes its step
+        time.sleep(0.05)
+    assert not list(tmp_path.rglob("traces/*.safetensors"))
+    before = kept(folders[0])
+
+    cascaded(monkeypatch, *WORDS)
+    after = kept(tmp_path)
+    assert all(after[file] == stamp for file, stamp in before.items())  # the first fold was not trained again
+    files = [folder / "traces" / "digits-validation-ews0.9-2.safetensors" for folder in folders]
+    told = capsys.readouterr().out
+    assert all(f"wrote {os.path.relpath(file)}" in told for file in files)
+    assert told.endswith("next: cascaded analyse runs\n")
+    assert_each_judged_by_a_stranger(folders, [load_trace(file) for file in files])
+
+    cascaded(monkeypatch, *WORDS)
+    assert kept(tmp_path) == after
+
+    # a fold that another process is still training is not recorded as it is
+    (folders[1] / "metrics.jsonl").write_text("")
+    with locked(folders[1]), pytest.raises(SystemExit) as ended:
+        cascaded(monkeypatch, *WORDS)
+    assert ended.value.code == 2
+    told = "1 of 2 folds are not trained to the end, the first in runs/cascaded-td/fold2of2/0, another process is at it"
+    assert told in capsys.readouterr().err
+
+
+def assert_each_judged_by_a_stranger(folders, traces):
+    source = load("digits", "train")
+    for folder, trace in zip(folders, traces, strict=True):
+        run = load_run(folder)
+        feed = make_feed(run.spec, Team(), torch.device("cpu"))
+        assert trace.origin.weights == run.weights
+        assert trace.origin.fold == run.spec.fold
+        assert trace.origin.split == "validation"
+        assert trace.embeddings is not None
+        assert not set(trace.indices.tolist()) & set(source.indices[feed.train].tolist())
+    whole = joined(traces)
+    assert np.array_equal(whole.indices, source.indices.numpy())
+    assert np.array_equal(whole.labels, source.labels.numpy())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--folds", "1"], "--folds is 1: give at least 2, each is held out once"),
+        (["--fold", "1/2"], "--folds is 2 and --fold 1/2: say --folds for all of them, or --fold for one"),
+        (["--lam", "7"], "lam is 7.0"),
+    ],
+)
+def test_wrong_commands_end_in_a_sentence_and_exit_code_two(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        cascaded(monkeypatch, *WORDS, *words)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
