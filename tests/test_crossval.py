@@ -19,7 +19,7 @@ from cascaded.trace.store import load_trace
 from cascaded.trace.trace import joined
 
 TINY = ["--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--device", "cpu"]
-WORDS = ["crossval", *TINY, "--folds", "2", "--jobs", "1", "--steps", "2", "--out", "runs"]
+WORDS = ["crossval", *TINY, "--folds", "2", "--jobs", "1", "--threads", "1", "--steps", "2", "--out", "runs"]
 
 
 def cascaded(monkeypatch, *words):
