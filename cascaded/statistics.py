@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Float64, Int64
 from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats has it too and takes a second to import
 
 from cascaded.errors import InputError
@@ -154,12 +154,29 @@ def bootstrap(statistic: Statistic, items: int, draws: int = 1000, level: float 
         level: Which share of the draws' figures lies within the interval.
         seed: What the draws are made from.
     """
+    drawn = drawn_figures(statistic, items, draws, seed)
+    return percentile_interval(float(statistic(np.arange(items))), drawn, items, level)
+
+
+def drawn_figures(statistic: Statistic, items: int, draws: int = 1000, seed: int = 0) -> Float64[np.ndarray, "draws"]:
+    """A figure of items that are drawn again and again. The same seed draws the same items, whatever the figure."""
     if items < 1 or draws < 2:
         raise InputError(f"{draws} draws of {items} items are asked for: give at least 2 draws of 1 item")
-    _check_level(level)
     generator = np.random.default_rng(seed)
-    drawn = np.array([statistic(generator.integers(items, size=items)) for _ in range(draws)], dtype=float)
-    value, how = float(statistic(np.arange(items))), f"{draws} draws of items, {100 * level:g} % percentile interval"
+    return np.array([statistic(generator.integers(items, size=items)) for _ in range(draws)], dtype=float)
+
+
+def percentile_interval(value: float, drawn: Float64[np.ndarray, "draws"], items: int, level: float = 0.95) -> Estimate:
+    """A figure with the interval that a share of its draws lies within.
+
+    Args:
+        value: The figure of all items.
+        drawn: The same of drawn items.
+        items: How many items there are.
+        level: Which share of the draws.
+    """
+    _check_level(level)
+    how = f"{len(drawn)} draws of items, {100 * level:g} % percentile interval"
     if missing := int((~np.isfinite(drawn)).sum()):
         # leaving those draws out would make the interval that of another, luckier figure
         return Estimate(value, math.nan, math.nan, math.nan, items, f"{how}: none, {missing} draws gave no number")

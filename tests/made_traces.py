@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,12 +23,14 @@ def made_trace(seed=0, items=40, steps=6, classes=4, good=2.0, indices=None, emb
     logits = rng.normal(size=(steps, items, classes)).astype(np.float32)
     logits[:, np.arange(items), labels] += good * np.linspace(0, 1, steps, dtype=np.float32)[:, None]
     told = {"data": "digits", "split": "test", "classes": CLASSES[:classes], "kernel": "ews:0.9", "weights": "w"}
-    told |= {"updates": (1,) * steps, "operations": (10,) * steps, "images": "0" * 64}
+    told = {**told, "updates": (1,) * steps, "operations": (10,) * steps, **origin}
+    source = f"{told['data']} {'train' if told['split'] == 'validation' else told['split']}"
+    told = {"images": hashlib.sha256(source.encode()).hexdigest(), **told}
     more = {}
     if embeddings:
         head = rng.normal(size=(classes, 5)).astype(np.float32)
         more = {"embeddings": (head[labels] + rng.normal(size=(items, 5))).astype(np.float32), "head": head}
-    return Trace(logits, labels, indices, Origin(**{**told, **origin}), **more)
+    return Trace(logits, labels, indices, Origin(**told), **more)
 
 
 def noisy_trace(protocol="persistent", frames=6, trials=2, items=8, seed=0, **options) -> Trace:

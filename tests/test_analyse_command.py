@@ -63,11 +63,16 @@ def test_odd_names_are_shown_as_they_are(tmp_path, capsys):
     assert "[bold]x" in said
 
 
-def test_timings_are_put_beside(tmp_path):
+def test_timings_of_the_same_weights_are_put_beside(tmp_path):
     made_run(tmp_path / "0", {"t": made_trace()})
-    (tmp_path / "0" / "clock.json").write_text('{"format": 1, "timings": []}')
-    run(["analyse", str(tmp_path / "0"), "--only", "speed_accuracy"])
-    assert json.loads((tmp_path / "0" / "results.json").read_text())["clock"] == {"format": 1, "timings": []}
+
+    def told(weights):
+        (tmp_path / "0" / "clock.json").write_text(json.dumps({"format": 1, "weights": weights, "timings": []}))
+        run(["analyse", str(tmp_path / "0"), "--only", "speed_accuracy"])
+        return json.loads((tmp_path / "0" / "results.json").read_text()).get("clock")
+
+    assert told("w") == {"format": 1, "weights": "w", "timings": []}
+    assert told("of other weights") is None
 
 
 @pytest.mark.parametrize(
@@ -78,6 +83,7 @@ def test_timings_are_put_beside(tmp_path):
         (["{run}", "--only", "speed_acuracy"], "there is no analysis 'speed_acuracy': say speed_accuracy"),
         (["{run}", "--failing", "2"], r"--failing is 2.0: give a share of 0 or more, below 1"),
         (["{run}", "--only", "lambda_effect"], "lambda_effect compares runs, .* is one: give several"),
+        (["{run}", "--seed", "-1"], "--seed is -1: give 0 or more"),
         (["{run}"], "no trace is recorded in .*: cascaded record .* makes one"),
     ],
 )

@@ -9,9 +9,11 @@ import pytest
 from cascaded import analysis
 from cascaded.errors import InputError
 from cascaded.results import answers
-from cascaded.results.answers import ANALYSES, answer_all, chosen, read_results
+from cascaded.results.answers import answer_all, read_results
 from cascaded.results.questions import Settings
+from cascaded.results.registry import ANALYSES, chosen
 from cascaded.results.subjects import find_subjects
+from cascaded.trace.origin import Noising
 from tests.made_traces import made_run, made_trace, noisy_trace
 
 QUICK = Settings(epochs=1)
@@ -95,9 +97,7 @@ def test_what_is_missing_is_told_with_the_command_that_brings_it(tmp_path):
     ask(who)
     missing = read_results(who.file)["missing"]
     assert set(missing) == set(ANALYSES) - {"speed_accuracy", "selection_latency"}
-    assert missing["persistent_noise"] == (
-        f"cascaded record {who.runs[0].as_posix()} --noise occlusion --protocol persistent"
-    )
+    assert missing["persistent_noise"] == (f"cascaded record {who.runs[0].as_posix()} --noise occlusion")
     assert "such as cifar100" in missing["taxonomic_compliance"]
 
 
@@ -175,3 +175,58 @@ def test_results_of_something_else_are_not_overwritten(tmp_path):
 def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(InputError, match=f"--{next(iter(settings))} is"):
         Settings(**settings)
+
+
+def test_noise_is_not_taken_for_the_outside_set_it_was_laid_over(tmp_path):
+    noisy = replace(
+        strangers("test", 5), origin=replace(strangers("test", 5).origin, noise=Noising("focus", "persistent", 1, 6))
+    )
+    who = subject(tmp_path, {**EVERYTHING, "svhn-test-zz-persistent": noisy})
+    ask(who, ["out_of_distribution"])
+    (answer,) = read_results(who.file)["analyses"]["out_of_distribution"].values()
+    assert "svhn-test-zz-persistent" not in answer["made_from"]
+    assert list(answer["result"]["pairs"]) == ["svhn"]
+
+
+def test_an_answer_holds_for_what_its_traces_tell_as_well(tmp_path):
+    first = ask(subject(tmp_path, {"digits-test": made_trace(operations=(10,) * 6)}), ["speed_accuracy"])
+    again = ask(subject(tmp_path, {"digits-test": made_trace(operations=(1000,) * 6)}), ["speed_accuracy"])
+    costs = [
+        each["speed_accuracy", "digits-test"]["in operations"]["curves"]["deadline"]["cost"] for each in (first, again)
+    ]
+    assert (costs[0][-1], costs[1][-1]) == (60, 6000)
+
+
+def test_settings_that_an_analysis_does_not_read_do_not_matter_to_it(tmp_path, monkeypatch):
+    who, times = subject(tmp_path, EVERYTHING), []
+    ask(who)
+    computed = answers._answer
+    monkeypatch.setattr(answers, "_answer", lambda *given: times.append(given[0].analysis) or computed(*given))
+    ask(who, settings=replace(QUICK, failing=0.3))
+    assert set(times) == {"selection_latency", "prototypicality"}
+    times.clear()
+    ask(who, settings=replace(QUICK, failing=0.3, epochs=2))
+    assert set(times) == {"learned_stopper", "out_of_distribution"}
+
+
+def test_what_another_process_has_answered_meanwhile_is_kept(tmp_path):
+    who = subject(tmp_path, EVERYTHING)
+    slow = answer_all(who, ["speed_accuracy"], QUICK)
+    next(slow)
+    ask(who, ["selection_latency"])
+    list(slow)
+    assert set(read_results(who.file)["analyses"]) == {"speed_accuracy", "selection_latency"}
+
+
+def test_training_images_are_not_asked_how_well_they_are_known(tmp_path):
+    told = ask(subject(tmp_path, {"digits-train": made_trace(split="train"), "digits-test": made_trace()}))
+    assert {of for _, of in told} == {"digits-test"}
+
+
+def test_epochs_and_seed_reach_what_is_trained(tmp_path):
+    who = subject(tmp_path, EVERYTHING)
+    told = ask(who, settings=Settings(epochs=2, seed=3))
+    assert told["learned_stopper", "digits-test"]["recipe"]["epochs"] == 2
+    assert told["learned_stopper", "digits-test"]["recipe"]["seed"] == 3
+    assert told["out_of_distribution", "digits-test"]["recipe"]["epochs"] == 2
+    assert told["out_of_distribution", "digits-test"]["seed"] == 3

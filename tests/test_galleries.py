@@ -21,7 +21,7 @@ def test_a_gallery_shows_the_rows_that_were_named(tmp_path):
     who = find_subjects([made_run(tmp_path / "0")])[0]
     images = load("digits", "test")
     rows = images.indices[[40, 7, 300]].tolist()
-    file = draw_gallery(who, "digits-test", "test", result(rows))
+    file = draw_gallery(who, "digits-test", "test", images.fingerprint(), result(rows))
     assert file == tmp_path / "0" / "galleries" / "digits-test.png"
     shown = images.images[[40, 7, 300]]
     expected = contact_sheet([("3, fastest", shown), ("3, slowest", shown.flip(0))])
@@ -30,11 +30,15 @@ def test_a_gallery_shows_the_rows_that_were_named(tmp_path):
 
 def test_held_out_images_are_rows_of_the_training_images(tmp_path):
     who = find_subjects([made_run(tmp_path / "0")])[0]
-    rows = load("digits", "train").indices[:2].tolist()
-    assert draw_gallery(who, "digits-validation", "validation", result(rows)).exists()
+    images = load("digits", "train")
+    shown = result(images.indices[:2].tolist())
+    assert draw_gallery(who, "digits-validation", "validation", images.fingerprint(), shown).exists()
 
 
 def test_images_that_are_not_in_the_data_any_more_are_refused(tmp_path):
     who = find_subjects([made_run(tmp_path / "0")])[0]
+    own = load("digits", "test").fingerprint()
     with pytest.raises(InputError, match="no image of t is in digits test: the data has changed, record it again"):
-        draw_gallery(who, "t", "test", result([10**6]))
+        draw_gallery(who, "t", "test", own, result([10**6]))
+    with pytest.raises(InputError, match=f"t is of images 000000000000, digits test holds {own[:12]}: bring them back"):
+        draw_gallery(who, "t", "test", "0" * 64, result([0]))

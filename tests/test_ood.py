@@ -11,7 +11,7 @@ from scipy.special import softmax as scipy_softmax
 from scipy.stats import entropy as scipy_entropy
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from cascaded.analysis.metacog import MetaCogRecipe
+from cascaded.analysis.metacog import MetaCogRecipe, train_metacog
 from cascaded.analysis.ood import FORMS, Pair, auroc, features, fpr_at, out_of_distribution
 from cascaded.errors import InputError
 from cascaded.trace.origin import Origin
@@ -205,8 +205,30 @@ def test_a_moved_run_is_still_the_same_network():
 def test_images_that_are_trained_on_are_not_scored():
     told = {"data": "cifar10", "split": "test", "images": "f" * 64}
     whole = made(items=10, **told)
-    with pytest.raises(InputError, match="both show image 4 of cifar10 test, 1 are in both"):
+    with pytest.raises(InputError, match="both show image 4 of one source, 1 are in both"):
         Pair(whole.select(np.arange(5)), whole.select(np.arange(4, 10)))
     assert Pair(whole.select(np.arange(5)), whole.select(np.arange(5, 10))).test.items == 5
     other = replace(whole, origin=replace(whole.origin, split="validation"))
     assert Pair(other, whole).test.items == 10
+
+
+def test_splits_of_two_names_that_are_one_file_are_found_out():
+    trace = made(data="tiny", split="validation", images="f" * 64)
+    other = replace(trace, origin=replace(trace.origin, split="test"))
+    with pytest.raises(InputError, match="tiny validation and tiny test both show image"):
+        Pair(trace, other)
+
+
+def test_classifiers_are_trained_on_validation_images_of_both_sides(monkeypatch):
+    seen = []
+
+    def train(features, known, **options):
+        seen.append((features[known].copy(), features[~known].copy()))
+        return train_metacog(features, known, recipe=MetaCogRecipe(epochs=1), seed=0)
+
+    monkeypatch.setattr("cascaded.analysis.ood.train_metacog", train)
+    inside, outside = (Pair(made(seed=s), made(seed=s + 1)) for s in (0, 2))
+    out_of_distribution(inside, {"x": outside}, quiet=True)
+    read = features(inside.validation, "msp"), features(outside.validation, "msp")
+    assert np.array_equal(seen[0][0], read[0])
+    assert np.array_equal(seen[0][1], read[1])

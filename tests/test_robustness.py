@@ -123,7 +123,7 @@ def test_other_protocols_are_refused():
         transient_noise([confident([[0.5]] * 4, under(1, onset=5))])
 
 
-@pytest.mark.parametrize("what", ["run", "model", "weights", "schedule", "kernel"])
+@pytest.mark.parametrize("what", ["model", "weights", "schedule", "kernel"])
 def test_traces_of_other_networks_are_refused(what):
     y = [[0.5, 0.6]] * 6
     with pytest.raises(InputError, match=f"{what} is .* in one trace and another one in another"):

@@ -249,7 +249,7 @@ def test_traces_of_another_kind_are_refused_before_and_after_training(other, mes
 
 def test_images_that_are_trained_on_are_not_scored():
     trace = made(data="cifar10", split="test", images="f" * 64)
-    with pytest.raises(InputError, match="both show image 0 of cifar10 test, 5 are in both"):
+    with pytest.raises(InputError, match="both show image 0 of one source, 5 are in both"):
         learned_stopper(trace, trace, QUICK, quiet=True)
 
 

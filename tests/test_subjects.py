@@ -34,7 +34,7 @@ def test_folds_are_one_subject_whose_traces_are_joined(tmp_path):
         folder = tmp_path / "cascaded-td" / f"fold{number}of3" / "0"
         made_run(folder, {"t": fold_trace(number), f"only{number}": fold_trace(number)}, fold=(number, 3))
     (subject,) = find_subjects([tmp_path])
-    assert subject.file == tmp_path / "cascaded-td" / "results-0.json"
+    assert subject.file == tmp_path / "cascaded-td" / "results-3folds-0.json"
     assert subject.name.endswith("cascaded-td (3 folds)")
     (found,) = subject.traces  # what one fold alone has recorded cannot stand for all images
     whole = found.load()
@@ -46,3 +46,18 @@ def test_some_folds_are_not_a_cross_validation(tmp_path):
     made_run(tmp_path / "m" / "fold1of3" / "0", fold=(1, 3))
     with pytest.raises(InputError, match="m holds 1 of 3 folds: the same cascaded crossval again trains and records"):
         find_subjects([tmp_path])
+
+
+def test_two_cross_validations_in_one_place_are_two(tmp_path):
+    for folds in (2, 3):
+        for number in range(1, folds + 1):
+            made_run(tmp_path / "m" / f"fold{number}of{folds}" / "0", fold=(number, folds))
+    subjects = find_subjects([tmp_path])
+    assert [len(subject.runs) for subject in subjects] == [2, 3]
+    assert len({subject.file for subject in subjects}) == 2
+
+
+def test_what_all_folds_have_judged_is_not_joined(tmp_path):
+    for number in (1, 2):
+        made_run(tmp_path / "m" / f"fold{number}of2" / "0", {"t": made_trace()}, fold=(number, 2))
+    assert find_subjects([tmp_path])[0].traces == []

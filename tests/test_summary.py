@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_rel
+from scipy.stats import spearmanr, ttest_rel
 
 from cascaded import analysis
 from cascaded.errors import InputError
 from cascaded.results.answers import answer_all
+from cascaded.results.groups import Answered, grouped
 from cascaded.results.questions import DRAWS, Settings
 from cascaded.results.subjects import find_subjects
-from cascaded.results.summary import Answered, grouped, summarise
-from cascaded.statistics import bootstrap_difference, over_seeds
+from cascaded.results.summary import summarise
+from cascaded.statistics import bootstrap_difference, bootstrap_mean, over_seeds
 from tests.made_traces import made_run, made_trace
 
 GOOD = {"cascaded-td": 4.0, "cascaded-ce": 2.0}
@@ -64,7 +65,9 @@ def test_seeds_are_one_group_and_means_carry_the_corrected_error(tmp_path):
 def test_groups_are_compared_on_the_seeds_they_share(tmp_path):
     runs(runs(tmp_path, (0, 1), ["cascaded-td"]), (1, 2), ["cascaded-ce"])
     told = table(summarise(grouped(answered(tmp_path)), Settings()))
-    assert told["seeds"] == [1]
+    assert told["seeds"] == {"cascaded-ce": [1, 2], "cascaded-td(0)": [0, 1]}
+    (difference,) = told["differences"]
+    assert difference["difference"] == pytest.approx(final("cascaded-ce", 1) - final("cascaded-td", 1))
 
 
 def test_with_one_seed_the_difference_is_drawn_over_items(tmp_path):
@@ -75,7 +78,8 @@ def test_with_one_seed_the_difference_is_drawn_over_items(tmp_path):
     (difference,) = told["differences"]
     assert difference["difference"] == expected.value
     assert (difference["low"], difference["high"]) == (expected.low, expected.high)
-    assert told["estimates"]["cascaded-ce"]["sem"] is None
+    estimate = told["estimates"]["cascaded-ce"]
+    assert estimate == bootstrap_mean(right[0], DRAWS).to_json()
 
 
 def test_lambdas_are_told_with_cross_entropy_beside_them(tmp_path):
@@ -114,3 +118,47 @@ def test_correlations_with_a_shared_measure_are_tested_against_each_other(tmp_pa
     (difference,) = told  # each model has a centrality of its own
     assert (difference["measure"], difference["a"], difference["b"]) == ("C-score", "cascaded-ce", "cascaded-td(0)")
     assert (difference["z"], difference["p"]) == (expected.z, expected.p)
+
+
+def test_groups_of_the_same_name_in_folders_of_the_same_name_are_both_there(tmp_path):
+    made_run(tmp_path / "narrow" / "td0" / "0", {"t": made_trace()})
+    made_run(tmp_path / "wide" / "td0" / "0", {"t": made_trace(1)}, limit=100)
+    told = summarise(grouped(answered(tmp_path)), Settings())
+    assert list(told["groups"]) == ["cascaded-td(0) narrow/td0", "cascaded-td(0) wide/td0"]
+    assert len(table(told)["estimates"]) == 2
+
+
+def test_lambdas_of_other_networks_are_not_mixed(tmp_path):
+    for name, lam, limit in (("a", 0.0, None), ("b", 1.0, None), ("c", 0.0, 100), ("d", 1.0, 100)):
+        trace = made_trace(ord(name), good=2.0, items=100)
+        made_run(tmp_path / name / "0", {"t": trace}, lam=lam, limit=limit)
+    effects = summarise(grouped(answered(tmp_path, ["speed_accuracy"])), Settings())["lambda_effect"]
+    assert len(effects) == 2
+    for effect, names in zip(effects.values(), ("ab", "cd"), strict=True):
+        expected = [analysis.speed_accuracy(made_trace(ord(name), good=2.0, items=100)).accuracy[-1] for name in names]
+        assert effect["accuracy"] == [expected]
+
+
+def test_a_run_that_shares_nothing_does_not_take_the_rest_away(tmp_path):
+    runs(tmp_path, (0, 1, 2))
+    made_run(tmp_path / "odd" / "7", {"t": made_trace(7, items=30)}, lam=1.0, seed=7)
+    told = summarise(grouped(answered(tmp_path)), Settings())
+    estimates = table(told)["estimates"]
+    alone = summarise(grouped(answered(tmp_path / "cascaded-td") + answered(tmp_path / "cascaded-ce")), Settings())
+    for name in ("cascaded-ce", "cascaded-td(0)"):
+        assert estimates[name] == table(alone)["estimates"][name]
+    assert estimates["cascaded-td(1)"]["n"] == 30
+    assert len(table(told)["differences"]) == 1
+    assert "share no seed" in told["lambda_effect"]["cascaded t"]["not measured"]
+
+
+def test_centralities_of_two_models_are_compared_over_items(tmp_path):
+    told = summarise(grouped(answered(runs(tmp_path, (0,)))), Settings())
+    (difference,) = table(told, "prototypicality", "rho centrality")["differences"]
+    rhos = []
+    for model in ("cascaded-ce", "cascaded-td"):
+        trace = trace_of(model, 0)
+        latency = analysis.selection_latency(trace).steps
+        rhos.append(spearmanr(-latency, analysis.centrality(trace)).statistic)
+    assert difference["difference"] == pytest.approx(rhos[0] - rhos[1])
+    assert difference["low"] < difference["difference"] < difference["high"]

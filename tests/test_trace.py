@@ -104,3 +104,9 @@ def test_what_does_not_fit_together_is_refused():
         Trace(spoilt, labels)
     with pytest.raises(InputError, match=r"embeddings have shape \(6, 8\) and the head \(3, 7\) for 6 items"):
         Trace(logits, labels, embeddings=np.zeros((6, 8)), head=np.zeros((3, 7)))
+
+
+def test_folds_of_other_models_are_not_joined():
+    one = made(3, indices=np.array([0, 1, 2]), kernel="osd")
+    with pytest.raises(InputError, match=r"kernel is osd in one trace and ews:0.9 in another: join folds of one model"):
+        joined([one, made(3, indices=np.array([3, 4, 5]), kernel="ews:0.9")])

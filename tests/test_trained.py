@@ -64,6 +64,7 @@ def test_the_digest_tells_weights_and_statistics_apart(tiny_run):  # noqa: F811
 def test_a_name_is_part_of_the_digest_and_order_is_not():
     a, b = torch.ones(2), torch.zeros(2)
     assert digest({"a": a, "b": b}) == digest({"b": b, "a": a}) != digest({"a": b, "b": a})
+    assert digest({"a": a}) != digest({"b": a})
 
 
 def test_the_newest_checkpoint_counts(own_copy):

@@ -15,7 +15,7 @@ from cascaded.statistics import plain, sem
 from cascaded.trace.origin import Noising, Protocol
 from cascaded.trace.trace import Trace, check_same_items
 
-SAME_NETWORK = ("run", "model", "weights", "schedule", "kernel")
+SAME_NETWORK = ("model", "weights", "schedule", "kernel")
 SAME_NOISE = ("name", "onset", "trials")
 
 

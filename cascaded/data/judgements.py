@@ -19,6 +19,7 @@ from cascaded.errors import InputError
 CSCORES, CSCORES_AT = "cifar10-cscores-orig-order.npz", "https://pluskid.github.io/structural-regularity"
 COUNTS, COUNTS_AT = "cifar10h-counts.npy", "https://github.com/jcpeterson/cifar-10h"
 TRAIN, TEST, CLASSES = 50_000, 10_000, 10
+AGREED = 0.5  # by far more than by chance, by far less than where the order is right
 
 
 def cscores(
@@ -41,16 +42,25 @@ def cscores(
     return scores[rows].astype(np.float64)
 
 
-def human_counts(indices: Int[np.ndarray, "items"]) -> Int64[np.ndarray, "items classes"]:
+def human_counts(
+    indices: Int[np.ndarray, "items"], labels: Int[np.ndarray, "items"] | None = None
+) -> Int64[np.ndarray, "items classes"]:
     """How many people chose each class for CIFAR-10 test images, of about fifty an image (CIFAR-10H).
 
     Args:
         indices: Rows of the test set, in its original order.
+        labels: The class of each, if known: people agree with nearly all, unless the order is another one.
     """
     counts = _checked(COUNTS, _read(COUNTS, COUNTS_AT), "counts", np.integer, (TEST, CLASSES))
     if (counts < 0).any():
         raise InputError(f"{COUNTS} holds counts below 0: it is damaged, fetch it again from {COUNTS_AT}")
-    return counts[_rows(indices, TEST, "test")].astype(np.int64)
+    chosen = counts[_rows(indices, TEST, "test")].astype(np.int64)
+    if labels is not None and (agreed := float((chosen.argmax(axis=1) == labels).mean())) < AGREED:
+        raise InputError(
+            f"people in {COUNTS} agree with {agreed:.0%} of the labels here, with the test set's own they agree with "
+            "99 %: give the test images of CIFAR-10 in their original order"
+        )
+    return chosen
 
 
 def _read(name: str, published: str) -> Mapping[str, np.ndarray]:

@@ -175,8 +175,8 @@ class Persistent(Noisy):
 class Transient(Noisy):
     """A clean image, some noisy frames, and the clean image again; a take for every number of noisy frames.
 
-    The takes of a trial share their draws: the noise of three frames begins with the two of the take before. So in every
-    trial the clean beginning and the noise are run once, and only the endings one by one.
+    The takes of a trial share their draws: the noise of three frames begins with the two of the take before. So in
+    every trial the clean beginning and the noise are run once, and only the endings one by one.
 
     Attributes:
         lengths: Numbers of noisy frames.

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from cascaded.results.groups import Answered
     from cascaded.results.questions import Settings
     from cascaded.results.subjects import Subject
-    from cascaded.results.summary import Answered
 
 
 def analyse(
@@ -56,8 +56,8 @@ def analyse(
     if not runs:
         raise InputError("no run is given: say which, as in cascaded analyse runs/td0/0")
     from cascaded.progress import progress
-    from cascaded.results.answers import ACROSS, chosen
     from cascaded.results.questions import Settings
+    from cascaded.results.registry import ACROSS, chosen
     from cascaded.results.subjects import find_subjects
 
     names, settings = chosen(only), Settings(failing, epochs, seed)
@@ -93,7 +93,7 @@ def _console() -> Console:
 
 def _answered(subject: Subject, names: list[str], settings: Settings, again: bool, bar: Any) -> Answered:
     from cascaded.results.answers import answer_all
-    from cascaded.results.summary import Answered
+    from cascaded.results.groups import Answered
 
     answers = {}
     for name in names:
@@ -110,7 +110,8 @@ def _draw(answered: Answered, console: Console) -> None:
     for (analysis, of), (question, result) in answered.answers.items():
         if analysis == "selection_latency":
             try:
-                file = draw_gallery(answered.subject, of, question.traces[0].header.origin.split, result)
+                origin = question.traces[0].header.origin
+                file = draw_gallery(answered.subject, of, origin.split, origin.images, result)
                 console.print(f"wrote {file}", soft_wrap=True)
             except InputError as error:  # results do not need the images, pictures do
                 console.print(f"no gallery of {of}: {error}", soft_wrap=True)
@@ -143,13 +144,14 @@ def _compare(all_answered: list[Answered], settings: Settings, file: Path, conso
 
     from cascaded.files import write_json
     from cascaded.progress import progress
-    from cascaded.results.summary import asked, grouped, summarise
+    from cascaded.results.groups import grouped
+    from cascaded.results.summary import asked, summarise
 
     groups = grouped(all_answered)
     with progress("comparing", len(asked(groups))) as bar:
         told = summarise(groups, settings, told=bar.advance)
     write_json(file, told)
-    title = "means over the seeds that models share, +- SEM without the variance between seeds"
+    title = "means over seeds, +- SEM without the variance between seeds; of one seed, SEM over items"
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
     for heading in ("analysis", "of", "figure", *(group.label for group in groups)):
         table.add_column(escape(heading), overflow="fold")
@@ -159,8 +161,8 @@ def _compare(all_answered: list[Answered], settings: Settings, file: Path, conso
         values = ["" if not cell else shown(cell["value"]) + sem for cell, sem in zip(cells, sems, strict=True)]
         table.add_row(each["analysis"], escape(each["of"]), each["metric"], *values)
     for name, effect in told["lambda_effect"].items():
-        accuracies = zip(effect["lambdas"], effect["estimates"], strict=True)
-        cells = ", ".join(f"{lam}: {shown(each['value'])}" for lam, each in accuracies)
+        accuracies = zip(effect.get("lambdas", []), effect.get("estimates", []), strict=True)
+        cells = ", ".join(f"{lam}: {shown(each['value'])}" for lam, each in accuracies) or effect["not measured"]
         console.print(f"final accuracy by lambda, {escape(name)}: {cells}", soft_wrap=True)
     console.print(table)
     console.print(f"wrote {file}", soft_wrap=True)

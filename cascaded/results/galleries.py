@@ -17,16 +17,22 @@ SHOWN = 10
 """Images of each kind in a row."""
 
 
-def draw_gallery(subject: Subject, name: str, split: str, result: dict[str, Any]) -> Path:
+def draw_gallery(subject: Subject, name: str, split: str, shown: str, result: dict[str, Any]) -> Path:
     """Draw a gallery beside the results: a row of the fastest and a row of the slowest of every class.
 
     Args:
         subject: Whose results they are; its own data is drawn.
         name: The trace's name.
         split: Which part of the data it is of.
+        shown: The fingerprint of the images that were shown: others are not drawn.
         result: What `selection_latency` answered.
     """
     images = load_split(subject.spec, "train" if split == "validation" else split)
+    if images.fingerprint() != shown:
+        raise InputError(
+            f"{name} is of images {shown[:12]}, {subject.spec.data} {split} holds {images.fingerprint()[:12]}: bring "
+            "them back, or record it again"
+        )
     rows_of = {int(row): place for place, row in enumerate(images.indices.tolist())}
     rows = []
     for label, ends in result["gallery"]["by class"].items():

@@ -34,7 +34,7 @@ def measures_of(found: Found) -> tuple[dict[str, Float[np.ndarray, "items"]], di
         name = HUMAN if origin.split == "test" else CSCORE
         try:
             if name == HUMAN:
-                measures[name] = human_agreement(human_counts(indices[order]))
+                measures[name] = human_agreement(human_counts(indices[order], labels[order]))
             else:
                 measures[name] = cscores(indices[order], labels[order])
         except InputError as error:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, get_args
+
+import numpy as np
 
 from cascaded.analysis import resampling
 from cascaded.analysis.curves import speed_accuracy
 from cascaded.analysis.latency import gallery, selection_latency
 from cascaded.analysis.prototypes import prototypicality
+from cascaded.analysis.ranks import on_ranks
 from cascaded.analysis.robustness import persistent_noise, transient_noise
 from cascaded.analysis.taxonomy import taxonomic_compliance
 from cascaded.errors import InputError
@@ -31,13 +35,17 @@ class Settings:
         failing: Share of items that may fail to reach the threshold of selection latency, which is chosen by it.
         epochs: Of what is trained, the stopper and MetaCog; the paper's 300 by default.
         seed: Where training and draws start from.
+        draws: How often items are drawn for an interval.
     """
 
     failing: float = 0.1
     epochs: int = 300
     seed: int = 0
+    draws: int = DRAWS
 
     def __post_init__(self):
+        if self.seed < 0:
+            raise InputError(f"--seed is {self.seed}: give 0 or more")
         if not 0 <= self.failing < 1:
             raise InputError(f"--failing is {self.failing}: give a share of 0 or more, below 1")
         if self.epochs < 1:
@@ -69,11 +77,21 @@ class Question:
         """The digest of every trace it reads: the same traces give the same answer."""
         return {found.name: found.digest for found in self.traces}
 
+    @cached_property
+    def known_statistics(self) -> Mapping[str, Statistic]:
+        """The statistics, made once."""
+        return self.statistics()
+
+    @cached_property
+    def first(self) -> Trace:
+        """The first of its traces, loaded once."""
+        return self.traces[0].load()
+
     def intervals(self, seed: int) -> dict[str, Any]:
         """A bootstrap interval over items for each headline that has one."""
         return {
             name: bootstrap(statistic, self.items, DRAWS, seed=seed).to_json()
-            for name, statistic in self.statistics().items()
+            for name, statistic in self.known_statistics.items()
         }
 
 
@@ -140,8 +158,20 @@ def ask_prototypicality(subject: Subject, settings: Settings) -> list[Question]:
         intervals = {f"rho {name}": each["rho"] for name, each in told["measures"].items()}
         return told | {"intervals": intervals, "not measured": missing}
 
+    def statistics(found: Found) -> Mapping[str, Statistic]:
+        latency = selection_latency(found.load(), failing=settings.failing).steps
+        whole = {name: values for name, values in measures_of(found)[0].items() if not np.isnan(values).any()}
+        return {f"rho {name}": on_ranks(-latency, values) for name, values in whole.items()}
+
     return [
-        Question("prototypicality", found.name, (found,), lambda found=found: answer(found))
+        Question(
+            "prototypicality",
+            found.name,
+            (found,),
+            lambda found=found: answer(found),
+            lambda found=found: statistics(found),
+            found.images,
+        )
         for found in known_tests(subject)
         if found.header.embeddings or found.header.origin.data == JUDGED
     ]
@@ -192,75 +222,3 @@ def noisy(subject: Subject, protocol: Protocol) -> list[Found]:
         for found in subject.traces
         if (noise := found.header.origin.noise) and noise.protocol == protocol and found.header.origin.known
     ]
-
-
-def ask_learned_stopper(subject: Subject, settings: Settings) -> list[Question]:
-    """A stopper trained on held-out images, and its curve on test images beside the others."""
-
-    def answer(validation: Found, test: Found) -> dict[str, Any]:
-        from cascaded.analysis.stopping import StopperRecipe, learned_stopper
-
-        recipe, trace = StopperRecipe(epochs=settings.epochs, seed=settings.seed), test.load()
-        stopper, scores = learned_stopper(validation.load(), trace, recipe)
-        stopper.save(test.files[0].parent.parent / "stoppers" / f"{test.name}.safetensors")
-        told = speed_accuracy(trace, stopper=scores).to_json()
-        statistics = resampling.of_speed_accuracy(trace, stopper=scores)
-        intervals = {
-            name: bootstrap(each, trace.items, DRAWS, seed=settings.seed).to_json() for name, each in statistics.items()
-        }
-        return told | {"recipe": asdict(recipe), "trained on": validation.name, "intervals": intervals}
-
-    return [
-        Question(
-            "learned_stopper",
-            test.name,
-            (validation, test),
-            lambda validation=validation, test=test: answer(validation, test),
-        )
-        for validation, test in pairs(subject, known_tests(subject))
-    ]
-
-
-def ask_out_of_distribution(subject: Subject, settings: Settings) -> list[Question]:
-    """MetaCog classifiers that tell images of the network's own data from others."""
-
-    def answer(inside: tuple[Found, Found], outside: Mapping[str, tuple[Found, Found]]) -> dict[str, Any]:
-        from cascaded.analysis.metacog import MetaCogRecipe
-        from cascaded.analysis.ood import Pair, out_of_distribution
-
-        recipe = MetaCogRecipe(epochs=settings.epochs)
-        loaded = {name: Pair(*(found.load() for found in pair)) for name, pair in outside.items()}
-        own = Pair(*(found.load() for found in inside))
-        return out_of_distribution(own, loaded, recipe=recipe, seed=settings.seed).to_json()
-
-    strangers = [found for found in subject.traces if not found.header.origin.known]
-    asked = []
-    for inside in pairs(subject, known_tests(subject)):
-        outside = {pair[1].header.origin.data: pair for pair in pairs(subject, strangers) if alike(pair[1], inside[1])}
-        if outside:
-            traces = (*inside, *(found for pair in outside.values() for found in pair))
-            ask = lambda inside=inside, outside=outside: answer(inside, outside)  # noqa: E731
-            asked.append(Question("out_of_distribution", inside[1].name, traces, ask))
-    return asked
-
-
-def pairs(subject: Subject, traces: list[Found]) -> list[tuple[Found, Found]]:
-    """Validation and test traces of the same data, recorded alike; folds have no test images."""
-    if len(subject.runs) > 1:
-        return []
-    return [
-        (validation, test)
-        for validation in traces
-        for test in traces
-        if validation.header.origin.split == "validation"
-        and test.header.origin.split == "test"
-        and validation.header.origin.data == test.header.origin.data
-        and alike(validation, test)
-    ]
-
-
-def alike(one: Found, other: Found) -> bool:
-    """Whether two traces are of the same network, run in the same way."""
-    a, b = one.header, other.header
-    same = all(getattr(a.origin, what) == getattr(b.origin, what) for what in ("weights", "kernel", "schedule"))
-    return same and a.steps == b.steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -78,7 +79,9 @@ class Subject:
             files = [run / "traces" / name for run in self.runs]
             if all(file.exists() for file in files):
                 headers = [read_header(file) for file in files]
-                digest = " ".join(header.digest for header in headers)
+                if len(files) > 1 and headers[0].origin.split != "validation":
+                    continue  # all folds have judged the same images: such traces cannot be joined
+                digest = hashlib.sha256(repr(headers).encode()).hexdigest()  # of values and of what is told of them
                 items = sum(header.items for header in headers)
                 found.append(Found(Path(name).stem, tuple(files), headers[0], digest, items))
         return found
@@ -90,12 +93,12 @@ def find_subjects(places: Sequence[Path]) -> list[Subject]:
     for run in find_runs(places):
         spec = read_spec(run)
         if spec.fold is None:
-            subjects[run, spec] = Subject((run,), spec, run / "results.json")
+            subjects[run / "results.json", spec] = Subject((run,), spec, run / "results.json")
             continue
-        home, whole = run.parent.parent, replace(spec, fold=None)  # OUT/MODEL/foldKofN/SEED
-        before = subjects.get((home, whole))
-        file = home / f"results-{spec.seed}.json"
-        subjects[home, whole] = Subject((*(before.runs if before else ()), run), whole, file)
+        home, folds = run.parent.parent, spec.fold[1]  # OUT/MODEL/foldKofN/SEED
+        key = (home / f"results-{folds}folds-{spec.seed}.json", replace(spec, fold=None))
+        before = subjects.get(key)
+        subjects[key] = Subject((*(before.runs if before else ()), run), key[1], key[0])
     for subject in subjects.values():
         _check_folds(subject)
     return list(subjects.values())

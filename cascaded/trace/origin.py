@@ -92,7 +92,8 @@ class Origin:
         known = {each.name for each in fields(cls)}
         told = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
         if told.get("noise") is not None:
-            told["noise"] = Noising(**told["noise"])
+            parts = {each.name for each in fields(Noising)}
+            told["noise"] = Noising(**{name: value for name, value in told["noise"].items() if name in parts})
         return cls(**{name: value for name, value in told.items() if name in known})
 
     def __str__(self) -> str:

@@ -104,6 +104,10 @@ def joined(traces: Sequence[Trace]) -> Trace:
     first = traces[0]
     for other in traces[1:]:
         check_same_images(first.origin, other.origin)
+        for what in ("model", "lam", "schedule", "kernel", "noise"):
+            mine, yours = getattr(first.origin, what), getattr(other.origin, what)
+            if mine != yours:
+                raise InputError(f"{what} is {mine} in one trace and {yours} in another: join folds of one model")
         if other.logits.shape[::2] != first.logits.shape[::2]:
             raise InputError(
                 f"one trace has {first.steps} steps and {first.classes} classes, another {other.steps} and "
@@ -113,7 +117,11 @@ def joined(traces: Sequence[Trace]) -> Trace:
     order = np.argsort(indices, kind="stable")
     if (np.diff(indices[order]) == 0).any():
         raise InputError("two of the traces hold the same image: join traces of different ones, such as folds")
-    logits = np.concatenate([trace.logits for trace in traces], axis=1)[:, order]
+    logits = np.empty((first.steps, len(order), first.classes), first.logits.dtype)
+    places, start = np.argsort(order), 0
+    for trace in traces:  # one after the other into its place: all of them are in memory once
+        logits[:, places[start : start + trace.items]] = trace.logits
+        start += trace.items
     labels = np.concatenate([trace.labels for trace in traces])[order]
     return Trace(logits, labels, indices[order], replace(first.origin, fold=None))
 

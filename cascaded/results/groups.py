@@ -1,0 +1,75 @@
+"""Which subjects belong together: those that differ in their seed alone."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cascaded.errors import InputError
+from cascaded.results.questions import Question
+from cascaded.results.subjects import Subject
+
+Key = tuple[str, str]  # analysis, and what it was asked of
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A subject with everything that was asked of it, and answered."""
+
+    subject: Subject
+    answers: Mapping[Key, tuple[Question, dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Subjects that differ in their seed alone.
+
+    Attributes:
+        label: What it is called; no other group is called alike.
+        by_seed: Its subjects.
+    """
+
+    label: str
+    by_seed: Mapping[int, Answered]
+
+    @property
+    def first(self) -> Subject:
+        """One of them, for what they have in common."""
+        return next(iter(self.by_seed.values())).subject
+
+
+def grouped(all_answered: Sequence[Answered]) -> list[Group]:
+    """Subjects by all that they are but their seed. Where two groups would be called alike, their folders tell them."""
+    found: dict[str, dict[int, Answered]] = {}
+    for answered in all_answered:
+        subject = answered.subject
+        by_seed = found.setdefault(kind_of(subject), {})
+        if (twin := by_seed.get(subject.spec.seed)) is not None:
+            raise InputError(
+                f"{twin.subject.name} and {subject.name} are one run, seed {subject.spec.seed}: give one of them"
+            )
+        by_seed[subject.spec.seed] = answered
+    firsts = [next(iter(by_seed.values())).subject for by_seed in found.values()]
+    return [Group(label, by_seed) for label, by_seed in zip(labels_of(firsts), found.values(), strict=True)]
+
+
+def kind_of(subject: Subject, *aside: str) -> str:
+    """All that a subject is but its seed, and but what else is named."""
+    spec = {**subject.spec.to_json(), "folds": len(subject.runs)}
+    return repr(sorted((name, value) for name, value in spec.items() if name not in ("seed", *aside)))
+
+
+def labels_of(subjects: Sequence[Subject]) -> list[str]:
+    """Model and lambda; where that is not enough the folder as well, and where that is not enough all of its path."""
+    homes = [subject.file.parent if len(subject.runs) > 1 else subject.file.parent.parent for subject in subjects]
+    common = os.path.commonpath([home.resolve() for home in homes])
+    names = [subject.label for subject in subjects]
+    paths = [os.path.relpath(home.resolve(), common) for home in homes]
+    files = [subject.file.resolve().as_posix() for subject in subjects]
+    for more in (paths, files):
+        often = Counter(names)
+        names = [f"{name} {told}" if often[name] > 1 else name for name, told in zip(names, more, strict=True)]
+    return names

@@ -1,0 +1,91 @@
+"""Questions that something is trained for: on validation traces, to be asked of test traces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from cascaded.analysis import resampling
+from cascaded.analysis.curves import speed_accuracy
+from cascaded.results.questions import DRAWS, Question, Settings, known_tests
+from cascaded.results.subjects import Found, Subject
+from cascaded.statistics import bootstrap
+
+
+def ask_learned_stopper(subject: Subject, settings: Settings) -> list[Question]:
+    """A stopper trained on held-out images, and its curve on test images beside the others."""
+
+    def answer(validation: Found, test: Found) -> dict[str, Any]:
+        from cascaded.analysis.stopping import StopperRecipe, learned_stopper
+
+        recipe, trace = StopperRecipe(epochs=settings.epochs, seed=settings.seed), test.load()
+        stopper, scores = learned_stopper(validation.load(), trace, recipe)
+        stopper.save(test.files[0].parent.parent / "stoppers" / f"{test.name}.safetensors")
+        told = speed_accuracy(trace, stopper=scores).to_json()
+        statistics = resampling.of_speed_accuracy(trace, stopper=scores)
+        intervals = {
+            name: bootstrap(each, trace.items, DRAWS, seed=settings.seed).to_json() for name, each in statistics.items()
+        }
+        return told | {"recipe": asdict(recipe), "trained on": validation.name, "intervals": intervals}
+
+    return [
+        Question(
+            "learned_stopper",
+            test.name,
+            (validation, test),
+            lambda validation=validation, test=test: answer(validation, test),
+        )
+        for validation, test in pairs(subject, known_tests(subject))
+    ]
+
+
+def ask_out_of_distribution(subject: Subject, settings: Settings) -> list[Question]:
+    """MetaCog classifiers that tell images of the network's own data from others."""
+
+    def answer(inside: tuple[Found, Found], outside: Mapping[str, tuple[Found, Found]]) -> dict[str, Any]:
+        from cascaded.analysis.metacog import MetaCogRecipe
+        from cascaded.analysis.ood import Pair, out_of_distribution
+
+        recipe = MetaCogRecipe(epochs=settings.epochs)
+        loaded = {name: Pair(*(found.load() for found in pair)) for name, pair in outside.items()}
+        own = Pair(*(found.load() for found in inside))
+        return out_of_distribution(own, loaded, recipe=recipe, seed=settings.seed).to_json()
+
+    strangers = [found for found in subject.traces if not (found.header.origin.known or found.header.origin.noise)]
+    asked = []
+    for inside in pairs(subject, known_tests(subject)):
+        outside: dict[str, tuple[Found, Found]] = {}
+        for pair in pairs(subject, strangers):
+            if alike(pair[1], inside[1]):
+                data = pair[1].header.origin.data
+                outside[pair[1].name if data in outside else data] = pair
+        if outside:
+            traces = (*inside, *(found for pair in outside.values() for found in pair))
+            ask = lambda inside=inside, outside=outside: answer(inside, outside)  # noqa: E731
+            asked.append(Question("out_of_distribution", inside[1].name, traces, ask))
+    return asked
+
+
+def pairs(subject: Subject, traces: list[Found]) -> list[tuple[Found, Found]]:
+    """Validation and test traces of the same data, recorded alike; folds have no test images."""
+    if len(subject.runs) > 1:
+        return []
+    return [
+        (validation, test)
+        for validation in traces
+        for test in traces
+        if validation.header.origin.split == "validation"
+        and test.header.origin.split == "test"
+        and validation.header.origin.data == test.header.origin.data
+        and alike(validation, test)
+    ]
+
+
+def alike(one: Found, other: Found) -> bool:
+    """Whether two traces are of the same network, run in the same way."""
+    a, b = one.header, other.header
+    same = all(
+        getattr(a.origin, what) == getattr(b.origin, what) for what in ("weights", "kernel", "schedule", "noise")
+    )
+    return same and a.steps == b.steps

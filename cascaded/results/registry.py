@@ -1,0 +1,99 @@
+"""The analyses by name: what each tells, what it needs, and how it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from cascaded.errors import InputError
+from cascaded.results import learned, questions
+from cascaded.results.questions import Question, Settings
+from cascaded.results.subjects import Subject
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One of the paper's measurements.
+
+    Attributes:
+        about: What it tells, in a few words.
+        ask: The questions that a subject's traces allow.
+        needs: What `cascaded record` has to be asked for it.
+        reads: The settings that its answer depends on, besides those of its intervals.
+        version: Counted up when the same traces and settings would give another answer.
+    """
+
+    about: str
+    ask: Callable[[Subject, Settings], list[Question]]
+    needs: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    version: int = 1
+
+    def depends_on(self, settings: Settings) -> dict[str, Any]:
+        """What besides the traces an answer was made with."""
+        named = {name: getattr(settings, name) for name in (*self.reads, "seed", "draws")}
+        return {**named, "version": self.version}
+
+
+FINE = "--kernel ews:0.9 --steps 70"
+BOTH = (FINE, f"--split validation {FINE}")
+OUTSIDE = (f"--data svhn --split validation {FINE}", f"--data svhn --split test {FINE}")
+
+ANALYSES: dict[str, Analysis] = {
+    "speed_accuracy": Analysis(
+        "accuracy against cost, by confidence and by deadline", questions.ask_speed_accuracy, ("",)
+    ),
+    "selection_latency": Analysis(
+        "from which step on a class stays chosen; the fastest and slowest images",
+        questions.ask_selection_latency,
+        (FINE,),
+        ("failing",),
+    ),
+    "prototypicality": Analysis(
+        "do typical images take less time?", questions.ask_prototypicality, (f"{FINE} --embeddings",), ("failing",)
+    ),
+    "taxonomic_compliance": Analysis(
+        "is a wrong answer of the right kind?", questions.ask_taxonomic_compliance, ("--data cifar100",)
+    ),
+    "persistent_noise": Analysis(
+        "accuracy while every frame is noisy", questions.ask_persistent_noise, ("--noise occlusion",)
+    ),
+    "transient_noise": Analysis(
+        "what passing noise leaves of the confidence",
+        questions.ask_transient_noise,
+        ("--noise occlusion --protocol transient",),
+    ),
+    "learned_stopper": Analysis("a network that learns when to stop", learned.ask_learned_stopper, BOTH, ("epochs",)),
+    "out_of_distribution": Analysis(
+        "can the trace tell images of another kind?",
+        learned.ask_out_of_distribution,
+        (*BOTH, *OUTSIDE),
+        ("epochs",),
+    ),
+}
+ACROSS = ("lambda_effect",)
+"""Analyses of several runs at once."""
+
+
+def chosen(only: Sequence[str]) -> list[str]:
+    """Names of analyses as people type them; all where none is named."""
+    known, names = [*ANALYSES, *ACROSS], []
+    for each in only:
+        name = each.replace("-", "_")
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            raise InputError(f"there is no analysis {each!r}: say {near[0] if near else ', '.join(known)}")
+        names.append(name)
+    return names or known
+
+
+def missing(subject: Subject, name: str) -> str:
+    """What would have to be recorded before an analysis can be made."""
+    run = subject.runs[0].as_posix()
+    if name == "taxonomic_compliance":
+        return f"data with two levels of classes, such as cifar100: train on it, then cascaded record {run}"
+    if len(subject.runs) > 1:
+        return "a single run: folds have no test images in common"
+    return "; ".join(f"cascaded record {run} {words}".strip() for words in ANALYSES[name].needs)
