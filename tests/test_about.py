@@ -61,7 +61,7 @@ def test_the_labels_of_other_data_are_not_the_network_s(run, tmp_path):
     assert trace.labels.tolist() == list(range(12))  # two more than the network knows
     assert (trace.origin.classes, trace.classes) == (run.inputs.classes, 10)
     (file,) = (run.folder / "traces").glob("*.safetensors")
-    assert file.name == "other-test-ews0.9-3.safetensors"
+    assert file.name.startswith("other-")
 
 
 def two_levels(labels, coarse, classes=("ant", "bee", "cat")):
@@ -98,9 +98,10 @@ def test_coarser_classes_are_told_where_the_classes_are_the_network_s(run):
         (lambda run, images: (replace(run, weights="another"), images, {}), "weights {weights}, now another"),
         (lambda run, images: (run, replace(images, images=images.images + 1), {}), "images {images}, now"),
         (lambda run, images: (run, images, {"embeddings": True}), "embeddings False, now True"),
-        (lambda run, images: (run, replace(images, name="elsewhere/digits"), {}), "data digits, now elsewhere/digits"),
+        (lambda run, images: (run, images, {"items": torch.arange(9, -1, -1)}), "rows"),
+        (lambda run, images: (run, images, {"items": torch.arange(9)}), "items 10, now 9"),
     ],
-    ids=["weights", "images", "embeddings", "data"],
+    ids=["weights", "images", "embeddings", "rows", "items"],
 )
 def test_something_else_of_the_same_name_is_refused_and_replaced_if_asked(run, change, told):
     images = some(10)
@@ -115,7 +116,7 @@ def test_something_else_of_the_same_name_is_refused_and_replaced_if_asked(run, c
     assert file.read_bytes() == before
     record(other, others, SHORT, again=True, **options)
     assert file.read_bytes() != before
-    assert record(other, others, SHORT, **options) == [file]
+    assert record(other, others, SHORT, **options) == {file: False}
 
 
 def test_fewer_images_of_a_validation_set_are_another_trace_of_the_same_name(run):
@@ -143,5 +144,23 @@ def test_a_longer_film_of_the_same_name_is_refused(run):
 
 def test_a_part_of_the_images_has_a_name_of_its_own(run):
     images = some(30)
-    files = [record(run, images, SHORT, items=items)[0].name for items in (None, torch.arange(10))]
-    assert files == ["digits-test-ews0.9-3.safetensors", "digits-test-ews0.9-3-10images.safetensors"]
+    (whole,), (ten,) = record(run, images, SHORT), record(run, images, SHORT, items=torch.arange(10), part="-10images")
+    assert [file.name for file in (whole, ten)] == [
+        "digits-test-ews0.9-3.safetensors",
+        "digits-test-ews0.9-3-10images.safetensors",
+    ]
+
+
+def test_folders_of_one_name_in_two_places_have_traces_of_their_own(run):
+    names = ["here/pictures", "there/pictures"]
+    files = [next(iter(record(run, replace(some(3), name=name), SHORT))).name for name in names]
+    assert len(set(files)) == 2
+    assert all(file.startswith("pictures-") and file.endswith("-test-ews0.9-3.safetensors") for file in files)
+
+
+def test_half_precision_does_not_do_where_full_is_asked_for(run):
+    (file,) = record(run, some(3), SHORT, half=True)
+    with pytest.raises(InputError, match="was recorded with half True, now False is asked for: say --again"):
+        record(run, some(3), SHORT)
+    assert record(run, some(3), SHORT, again=True) == {file: True}
+    assert record(run, some(3), SHORT, half=True) == {file: False}  # more than was asked for

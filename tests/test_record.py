@@ -93,7 +93,7 @@ def test_half_precision_is_half_the_size_and_nearly_the_same(run):
 
 def test_items_are_shown_in_the_order_they_are_asked_for(run, small_chunks):
     images, items = load("digits", "test"), torch.randperm(359, generator=torch.Generator().manual_seed(0))[:120]
-    (trace,) = recorded(run, images, SHORT, items=items)
+    (trace,) = recorded(run, images, SHORT, items=items, part="-some")
     assert np.array_equal(trace.indices, images.indices[items].numpy())
     assert np.array_equal(trace.labels, images.labels[items].numpy())
     (whole,) = recorded(run, images, SHORT)
@@ -111,7 +111,7 @@ def test_validation_holds_the_rows_of_the_source_that_were_not_trained_on(run):
 
 @pytest.mark.parametrize(("schedule", "model"), [("cascaded", "cascaded-td"), ("serial", "serial-ce")])
 @torch.no_grad()
-def test_noise_is_drawn_for_every_trial_and_chunk_and_stored_trial_by_trial(
+def test_noise_is_drawn_for_every_trial_and_image_and_stored_trial_by_trial(
     tiny_run,  # noqa: F811
     tmp_path,
     monkeypatch,
@@ -120,21 +120,57 @@ def test_noise_is_drawn_for_every_trial_and_chunk_and_stored_trial_by_trial(
 ):
     run, images = load_run(shutil.copytree(tiny_run(model), tmp_path / "0")), some(7)
     view = Transient(OSD, schedule, "occlusion", 2, 11, lengths=(1, 2), before=3, after=2)
-    monkeypatch.setattr(recording, "PIXELS", 4 * 3 * 64)  # four images of three frames each
+    monkeypatch.setattr(recording, "PIXELS", 4 * 7 * 64)  # four images of seven frames each
     traces = recorded(run, images, view)
     for frames, trace in zip((1, 2), traces, strict=True):
         for trial in (0, 1):
-            for place in (0, 4):
-                pixels = images.images[place : place + 4]
-                drawn = make_noise("occlusion").film(pixels / 255, 2, generator_at(11, "noise", trial, place))
+            for place, row in enumerate(images.indices.tolist()):
+                pixels = images.images[place : place + 1]
+                drawn = make_noise("occlusion").film(pixels / 255, 6, generator_at(11, "noise", trial, row))
                 clean, noisy = run.normalised(pixels), run.normalised(drawn)
                 film = torch.stack([*[clean] * 3, *noisy[:frames], *[clean] * 2])
                 serially = schedule == "serial"
                 said = torch.stack([run.net.serial()(frame) for frame in film]) if serially else run.net(film)
-                stored = trace.trial(trial).logits[:, place : place + 4]
+                stored = trace.trial(trial).logits[:, place : place + 1]
                 np.testing.assert_allclose(stored, said.numpy(), rtol=1e-5, atol=1e-5)
         assert trace.origin.noise.frames == frames
         assert np.array_equal(trace.trial(0).indices, trace.trial(1).indices)
+
+
+def test_a_recording_that_was_interrupted_does_not_go_on_in_other_portions(run, monkeypatch):
+    images, view = some(30), Still(EWS, "cascaded", 3)
+    shown = Still.show
+
+    def interrupted(self, run, pixels, generators):
+        if len(pixels) == 7 and torch.equal(pixels, images.images[14:21]):
+            raise KeyboardInterrupt
+        return shown(self, run, pixels, generators)
+
+    monkeypatch.setattr(recording, "PIXELS", 7 * 64)
+    monkeypatch.setattr(recording, "KEEP_EVERY", 0)
+    monkeypatch.setattr(Still, "show", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        record(run, images, view)
+    monkeypatch.setattr(recording, "PIXELS", 10 * 64)
+    (trace,) = recorded(run, images, view)
+    assert np.array_equal(trace.indices, images.indices.numpy())
+    expected = run.net(run.normalised(images.images), kernel=EWS, steps=3).detach().numpy()
+    np.testing.assert_allclose(trace.logits, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_what_half_precision_cannot_hold_is_refused(run):
+    with torch.no_grad():
+        run.net.readout.linear.bias.fill_(1e6)
+    with pytest.raises(InputError, match="says numbers beyond half precision: leave out --half"):
+        record(run, some(3), SHORT, half=True)
+
+
+def test_a_take_that_is_refused_leaves_nothing_of_the_others(run):
+    images = some(3)
+    record(run, images, Transient(OSD, "cascaded", "focus", 1, lengths=(2,), before=1, after=1))
+    with pytest.raises(InputError, match="say --again to replace it"):
+        record(run, images, Transient(OSD, "cascaded", "focus", 1, seed=5, lengths=(1, 2), before=1, after=1))
+    assert not list((run.folder / "traces").glob("*.part*"))
 
 
 def test_trials_differ_and_the_seed_decides(run):
@@ -189,7 +225,7 @@ def test_what_is_there_is_left_alone(run, monkeypatch):
     files = record(run, images, SHORT)
     before = stamps(run)
     monkeypatch.setattr(Still, "show", None)
-    assert record(run, images, SHORT, told=told.append) == files
+    assert record(run, images, SHORT, told=told.append) == dict.fromkeys(files, False)
     assert stamps(run) == before
     assert told == [10]
 

@@ -16,7 +16,7 @@ from cascaded.data.columns import Columns
 from cascaded.data.decode import decode
 from cascaded.data.sources import placed
 from cascaded.errors import InputError
-from tests.pictures import REAL, needs_real, own_places  # noqa: F401
+from tests.pictures import REAL, encoded, needs_real, own_places, parquet_file, picture  # noqa: F401
 
 
 @pytest.mark.parametrize(
@@ -145,3 +145,20 @@ def test_tiny_images_are_cropped_or_resized(monkeypatch):
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: 1 / 0)
     with pytest.raises(InputError, match=r"tiny-imagenet is on the hub.* \(test, validation found there\)"):
         load("tinyimagenet")
+
+
+@pytest.mark.parametrize("file", ["validation", "valid"])
+def test_one_file_that_has_to_do_for_two_splits_gives_each_its_own_rows(tmp_path, monkeypatch, file):
+    images = [encoded(picture(number, size=(64, 64))) for number in range(10)]
+    parquet_file(tmp_path / "tinyimagenet" / f"{file}-0.parquet", images, list(range(10)))
+    monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
+    rows = [load("tinyimagenet-crop", split).labels.tolist() for split in ("validation", "test")]
+    assert rows == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
+
+
+def test_a_file_of_its_own_is_taken_whole(tmp_path, monkeypatch):
+    for split, first in (("validation", 0), ("test", 10)):
+        images = [encoded(picture(first + number, size=(64, 64))) for number in range(4)]
+        parquet_file(tmp_path / "tinyimagenet" / f"{split}-0.parquet", images, list(range(4)))
+    monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
+    assert [len(load("tinyimagenet-crop", split)) for split in ("validation", "test")] == [4, 4]

@@ -32,19 +32,20 @@ def pixels():
     return load("digits", "test").images[:5]
 
 
-def draws(seed=3):
-    return torch.Generator().manual_seed(seed)
+def draws(seed=3, items=5):
+    return [torch.Generator().manual_seed(1000 * seed + item) for item in range(items)]
 
 
 @torch.no_grad()
 def said_by(view, run, pixels, generator=None):
     """What is said in every take, with the draws of `draws()`."""
-    return list(view.show(run, pixels, generator or draws()))
+    return list(view.show(run, pixels, generator or draws(items=len(pixels))))
 
 
 def spoilt(run, name, pixels, frames):
-    """The noisy frames that `draws()` makes."""
-    return run.normalised(make_noise(name).film(pixels / 255, frames, draws()))
+    """The noisy frames that `draws()` makes, image by image."""
+    pairs = zip(pixels.split(1), draws(items=len(pixels)), strict=True)
+    return run.normalised(torch.cat([make_noise(name).film(each / 255, frames, drawn) for each, drawn in pairs], dim=1))
 
 
 def close(a, b):
@@ -89,7 +90,7 @@ def test_under_the_serial_schedule_every_frame_is_processed_in_full(serial_run, 
 @torch.no_grad()
 def test_transient_noise_is_the_whole_film_for_every_number_of_noisy_frames(run, pixels, kernel):
     view = Transient(kernel, "cascaded", "occlusion", lengths=(1, 3))
-    clean, noisy = run.normalised(pixels), spoilt(run, "occlusion", pixels, 3)
+    clean, noisy = run.normalised(pixels), spoilt(run, "occlusion", pixels, 6)
     for frames, logits in zip((1, 3), said_by(view, run, pixels), strict=True):
         film = torch.stack([*[clean] * 10, *noisy[:frames], *[clean] * 10])
         assert logits.shape == (20 + frames, 5, 10)
@@ -109,7 +110,7 @@ def test_drawn_films_are_as_if_run_in_one_go(tiny_run, noise, lengths, before, a
     run, pixels = load_run(tiny_run()), load("digits", "test").images[:3]
     kernel = make_kernel(f"ews:{alpha}")
     view = Transient(kernel, "cascaded", noise, lengths=lengths, before=before, after=after)
-    clean, noisy = run.normalised(pixels), spoilt(run, noise, pixels, max(lengths))
+    clean, noisy = run.normalised(pixels), spoilt(run, noise, pixels, 6)
     for take, logits in zip(view.takes, said_by(view, run, pixels), strict=True):
         assert (take.noise.onset, take.noise.protocol) == (before + 1, "transient")
         film = torch.stack([*[clean] * before, *noisy[: take.noise.frames], *[clean] * after])
@@ -121,6 +122,18 @@ def test_the_noise_of_two_frames_begins_with_that_of_one(run, pixels):
     one, two = said_by(Transient(OSD, "cascaded", "focus", lengths=(1, 2)), run, pixels)
     assert torch.equal(one[:11], two[:11])
     assert not torch.allclose(one[12:], two[12:21])
+
+
+def test_the_noise_of_a_length_does_not_depend_on_which_other_lengths_are_asked_for(run, pixels):
+    (alone,) = said_by(Transient(OSD, "cascaded", "perlin", lengths=(2,)), run, pixels)
+    _, among, _ = said_by(Transient(OSD, "cascaded", "perlin", lengths=(1, 2, 6)), run, pixels)
+    assert torch.equal(alone, among)
+
+
+def test_the_noise_of_an_image_does_not_depend_on_what_else_is_shown(run, pixels):
+    view = Persistent(OSD, "cascaded", "perlin", steps=3)
+    (all_five,), (two,) = said_by(view, run, pixels), said_by(view, run, pixels[:2], draws(items=2))
+    assert close(all_five[:, :2], two)
 
 
 def test_other_draws_make_another_film_and_the_same_the_same(run, pixels):
@@ -147,7 +160,7 @@ def test_a_view_tells_how_much_it_holds_and_what_it_draws_from():
     assert (Still(OSD, "cascaded", 70).held, Still(OSD, "cascaded", 70).trials) == (1, 1)
     persistent = Persistent(OSD, "cascaded", "focus", 7, 5, steps=9)
     assert (persistent.held, persistent.trials, persistent.draws) == (9, 7, 5)
-    assert Transient(OSD, "cascaded", "focus", lengths=(2, 4)).held == 5  # the clean frame is there too
+    assert Transient(OSD, "cascaded", "focus", lengths=(2, 4)).held == 7  # the clean frame is there too
 
 
 @pytest.mark.parametrize(

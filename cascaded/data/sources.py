@@ -152,7 +152,8 @@ def placed(source: Source, split: str) -> Place:
         return Hub(name, config or None, split, way_out=way)
     here = local_splits(source)
     part = source.splits.get(split)
-    ways = [(split, slice(None))]  # a file of this very name, else the part of the source's own split, else a synonym
+    # a file of this very name, else the part of the source's own split, else a synonym
+    ways = [(split, part.rows if part and shares(source, split, list(here)) else slice(None))]
     ways += [(named(part.split, list(here)), part.rows)] if part else []
     for there, rows in [*ways, (named(split, list(here)), slice(None))]:
         if there in here:
@@ -162,6 +163,12 @@ def placed(source: Source, split: str) -> Place:
     if source.hub is None:
         return Digits(split)
     return on_hub(source, split, part, list(here))
+
+
+def shares(source: Source, split: str, here: list[str]) -> bool:
+    """Whether a file has to do for another split as well, so that each may have its own rows of it alone."""
+    others = {name: part for name, part in source.splits.items() if name != split and name not in here}
+    return any(named(part.split, here) == split for part in others.values())
 
 
 def local_splits(source: Source) -> dict[str, tuple[Path, ...]]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Int64
+from torch import Tensor
 
 from cascaded.cascade.named import kernel_name
+from cascaded.data.catalogue import SOURCES
 from cascaded.data.images import Images
 from cascaded.errors import InputError
 from cascaded.learning.trained import Trained
@@ -17,8 +21,8 @@ from cascaded.trace.origin import Origin
 from cascaded.trace.store import read_header
 
 
-def origin(run: Trained, images: Images, view: View, take: Take) -> Origin:
-    """Where a trace comes from."""
+def origin(run: Trained, images: Images, view: View, take: Take, shown: Int64[Tensor, "items"]) -> Origin:
+    """Where a trace comes from; what it cost is counted later, if it is recorded."""
     spec, known = run.spec, images.classes == run.inputs.classes
     return Origin(
         run=run.folder.as_posix(),
@@ -30,6 +34,7 @@ def origin(run: Trained, images: Images, view: View, take: Take) -> Origin:
         data=images.name,
         split=images.split,
         images=images.fingerprint(),
+        shown=hashlib.sha256(images.indices[shown].numpy().tobytes()).hexdigest(),
         classes=run.inputs.classes,
         known=known,
         schedule=view.schedule,
@@ -37,8 +42,6 @@ def origin(run: Trained, images: Images, view: View, take: Take) -> Origin:
         noise=take.noise,
         coarse_of=coarse_of(images) if known else (),
         coarse_classes=images.coarse_classes if known else (),
-        updates=tuple(view.updates(run, take.steps)),
-        operations=tuple(view.operations(run, take.steps)),
         made_with=made_with(),
     )
 
@@ -52,24 +55,27 @@ def coarse_of(images: Images) -> tuple[int, ...]:
     return tuple(groups[1].tolist()) if whole else ()
 
 
-def trace_file(run: Trained, images: Images, view: View, take: Take, shown: int) -> Path:
+def trace_file(run: Trained, images: Images, view: View, take: Take, part: str = "") -> Path:
     """A name that tells what is in it: `traces/cifar10-test-ews0.9-70.safetensors`."""
     data = re.sub(r"[^\w.-]", "_", Path(images.name).name if "/" in images.name else images.name)
+    if images.name not in SOURCES:  # folders of one name in two places
+        data += "-" + hashlib.sha256(images.name.encode()).hexdigest()[:6]
     how = "serial" if view.schedule == "serial" else kernel_name(view.kernel).replace(":", "").replace(",", "_")
     steps = "" if isinstance(view, Noisy) else f"-{take.steps}"
-    part = "" if shown == len(images) or images.split == "validation" else f"-{shown}images"
     return run.folder / "traces" / f"{data}-{images.split}-{how}{steps}{take.ending}{part}.safetensors"
 
 
-def is_recorded(file: Path, wanted: Origin, items: int, embeddings: bool) -> bool:
+def is_recorded(file: Path, wanted: Origin, steps: int, items: int, embeddings: bool, half: bool) -> bool:
     """Whether the very trace is there; one of something else under its name is not lost without being asked for."""
     if not file.exists():
         return False
     there = read_header(file)
     names = ("weights", "data", "split", "images", "kernel", "schedule", "noise")
     pairs = {what: (getattr(there.origin, what), getattr(wanted, what)) for what in names}
-    pairs |= {"steps": (there.steps, len(wanted.updates)), "items": (there.items, items)}
-    pairs |= {"embeddings": (there.embeddings or not embeddings, True)}
+    pairs |= {"steps": (there.steps, steps), "items": (there.items, items)}
+    pairs |= {"rows": (there.origin.shown, wanted.shown)}
+    pairs |= {"embeddings": (there.embeddings, there.embeddings or embeddings)}  # more than was asked for is enough
+    pairs |= {"half": (there.half, there.half and half)}
     for what, (before, now) in pairs.items():
         if before != now:
             raise InputError(

@@ -24,13 +24,14 @@ class Showing:
         data: What it is shown; the run's own data by default. Anything that `cascaded train` takes.
         split: Which part. Of the run's own data `validation` is what was held out of the training images.
         kernel: osd (one-step delay), none, ews:0.9 (exponential smoothing) or taps:0,0.5,0.5.
-        steps: How many read-outs; until it has settled by default, and 70 where it never does.
+        steps: How many read-outs; until it has settled by default, and 70 where it never does. Under transient noise,
+            how many clean ones before and after it; 10 by default.
         schedule: cascaded or serial; the model's own by default. Under the serial one each frame of a noisy film is
             processed in full.
         noise: Spoil the images: focus, perlin, occlusion, resolution, translation or rotation.
-        protocol: persistent, every frame is noisy; transient, some between ten clean ones before and after.
+        protocol: persistent, every frame is noisy (the default); transient, some between clean ones before and after.
         trials: How often every image is shown under noise.
-        noisy: How many frames transient noise lasts; one trace each.
+        noisy: How many frames transient noise lasts, one trace each; 1 2 3 4 5 6 by default.
         limit: Show only so many images, the same of every class.
         seed: Draws the noise.
     """
@@ -41,11 +42,27 @@ class Showing:
     steps: int | None = None
     schedule: Literal["cascaded", "serial"] | None = None
     noise: str | None = None
-    protocol: Literal["persistent", "transient"] = "persistent"
+    protocol: Literal["persistent", "transient"] | None = None
     trials: int = 5
-    noisy: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+    noisy: tuple[int, ...] = ()
     limit: int | None = None
     seed: int = 0
+
+    def check(self) -> None:
+        """What is wrong with these words whatever the network, said before anything is loaded or trained."""
+        from cascaded.cascade.named import make_kernel
+        from cascaded.data.noise import make_noise
+
+        make_kernel(self.kernel)
+        for name, least in {"steps": 1, "limit": 1, "seed": 0}.items():
+            if (value := getattr(self, name)) is not None and value < least:
+                raise InputError(f"--{name} is {value}: give at least {least}")
+        if self.noise is not None:
+            make_noise(self.noise)
+        elif self.protocol is not None:
+            raise InputError(f"--protocol is {self.protocol} and there is no --noise: say which, such as occlusion")
+        if self.noisy and self.protocol != "transient":
+            raise InputError(f"--noisy is {list(self.noisy)}, frames of transient noise: say --protocol transient")
 
 
 def record(
@@ -69,7 +86,7 @@ def record(
         showing: What is shown, and how.
         embeddings: Also keep what the head reads at the last step: for centrality.
         half: Keep half precision, in half the space.
-        again: Replace traces of the same name that were recorded from other weights or images.
+        again: Record anew what is there, also where it is of other weights or images.
         device: auto, cpu, cuda, cuda:1, mps.
         threads: Cores that torch uses; all by default.
     """
@@ -78,6 +95,7 @@ def record(
     if not runs:
         raise InputError("no run is given: say which, as in cascaded record runs/td0/0")
     found = find_runs(runs)
+    showing.check()
     import torch
 
     from cascaded.learning.processes import choose_device
@@ -87,15 +105,15 @@ def record(
         torch.set_num_threads(max(1, threads))
     for folder in found:
         run = load_run(folder, choose_device(device))
-        for file in record_run(run, showing, embeddings=embeddings, half=half, again=again):
-            print(f"wrote {file}")
+        for file, new in record_run(run, showing, embeddings=embeddings, half=half, again=again).items():
+            print(f"wrote {file}" if new else f"there already: {file}")
     print(f"next: cascaded analyse {' '.join(map(str, runs))}")
 
 
 def record_run(
     run: Trained, showing: Showing, *, embeddings: bool = False, half: bool = False, again: bool = False
-) -> list[Path]:
-    """Record one network, with a progress bar."""
+) -> dict[Path, bool]:
+    """Record one network, with a progress bar: the files, and whether each was recorded now."""
     from cascaded.progress import progress
     from cascaded.recording.record import record as record_traces
     from cascaded.recording.shown import shown_images
@@ -104,7 +122,8 @@ def record_run(
     images, items = shown_images(run, showing.data, showing.split, showing.limit)
     what = f"{run.folder.as_posix()}: {images.name} {images.split}"
     with progress(what, len(items) * view.trials) as bar:
-        options = {"embeddings": embeddings, "half": half, "again": again}
+        part = "" if showing.limit is None else f"-{showing.limit}images"
+        options = {"embeddings": embeddings, "half": half, "again": again, "part": part}
         return record_traces(run, images, view, items=items, told=bar.advance, **options)
 
 
@@ -114,20 +133,18 @@ def make_view(run: Trained, showing: Showing) -> View:
 
     from cascaded.cascade.inputs import chosen_schedule
     from cascaded.cascade.named import make_kernel
-    from cascaded.recording.views import Persistent, Still, Transient
+    from cascaded.recording.views import LONGEST, Persistent, Still, Transient
 
     kernel, net = make_kernel(showing.kernel), run.net
     schedule = chosen_schedule(showing.schedule or run.spec.method.schedule, net.heads)
     stages = len(net.blocks) + 1
     settled = stages if schedule == "serial" else max(stages, kernel.settles(stages))
     usual = 70 if math.isinf(settled) else int(settled)
-    steps = usual if showing.steps is None else showing.steps
-    if steps < 1:
-        raise InputError(f"--steps is {steps}: ask for at least 1")
+    steps = showing.steps or usual
     if showing.noise is None:
         return Still(kernel, schedule, steps)
     noise = (showing.noise, showing.trials, showing.seed)
-    if showing.protocol == "persistent":
+    if showing.protocol != "transient":
         return Persistent(kernel, schedule, *noise, steps)
-    view = Transient(kernel, schedule, *noise, showing.noisy)
+    view = Transient(kernel, schedule, *noise, showing.noisy or tuple(range(1, LONGEST + 1)))
     return view if showing.steps is None else replace(view, before=showing.steps, after=showing.steps)

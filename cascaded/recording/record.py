@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -21,6 +21,7 @@ from cascaded.learning.seeds import generator_at
 from cascaded.learning.trained import Trained
 from cascaded.recording.about import is_recorded, origin, trace_file
 from cascaded.recording.views import Still, Take, View
+from cascaded.trace.origin import Origin
 from cascaded.trace.store import Form, Recording
 
 PIXELS = 256_000
@@ -38,9 +39,12 @@ def record(
     embeddings: bool = False,
     half: bool = False,
     again: bool = False,
+    part: str = "",
     told: Callable[[int], object] = lambda items: None,
-) -> list[Path]:
+) -> dict[Path, bool]:
     """Record traces of a network into its run's folder; what is there already is left as it is.
+
+    Returns the files, and whether each was recorded now.
 
     Args:
         run: The network, from `load_run`.
@@ -49,15 +53,16 @@ def record(
         items: Which of the images, by number; all by default.
         embeddings: Also keep what the head reads at the last step, and the head.
         half: Keep half precision, in half the space.
-        again: Replace traces of the same name that were recorded from something else.
+        again: Record anew what is there, also where it is of something else.
+        part: What to add to the names where `items` are not all.
         told: Called with how many more items are done.
     """
     if embeddings and not isinstance(view, Still):
         asked = view.takes[0].ending[1:]
         raise InputError(f"embeddings are kept of still images, {asked} was asked for: leave one out")
-    session = Session(run, images, view, torch.arange(len(images)) if items is None else items, embeddings)
+    session = Session(run, images, view, torch.arange(len(images)) if items is None else items, embeddings, half)
     with locked(run.folder / "traces"):
-        files, recordings = session.begin(half, again)
+        files, recordings = session.begin(part, again)
         if recordings:
             session.fill(recordings, told)
         else:
@@ -74,23 +79,34 @@ class Session:
     view: View
     shown: Int64[Tensor, "items"]
     embeddings: bool
+    half: bool
 
     @property
     def total(self) -> int:
         """Items of a trace: every image, as often as it is shown."""
         return len(self.shown) * self.view.trials
 
-    def begin(self, half: bool, again: bool) -> tuple[list[Path], dict[Take, Recording]]:
-        """The files of all takes, and the recordings of those that are not there yet."""
-        files, recordings = [], {}
-        features = head_of(self.run.net, self.view.takes[0].steps).in_features if self.embeddings else None
-        for take in self.view.takes:
-            wanted = origin(self.run, self.images, self.view, take)
-            files.append(trace_file(self.run, self.images, self.view, take, len(self.shown)))
-            if again or not is_recorded(files[-1], wanted, self.total, self.embeddings):
-                form = Form.of(take.steps, self.total, len(self.run.inputs.classes), features, half)
-                recordings[take] = Recording(files[-1], form, wanted)
-        return files, recordings
+    def begin(self, part: str, again: bool) -> tuple[dict[Path, bool], dict[Take, Recording]]:
+        """The files of all takes, whether each is to be recorded, and the recordings of those that are."""
+        files = {take: trace_file(self.run, self.images, self.view, take, part) for take in self.view.takes}
+        origins = {take: origin(self.run, self.images, self.view, take, self.shown) for take in self.view.takes}
+        # all are looked at before the first is laid out: one that is refused leaves nothing behind
+        waiting = [take for take, file in files.items() if again or not self.is_there(file, take, origins[take])]
+        recordings = {take: self.recording(files[take], take, origins[take]) for take in waiting}
+        return {file: take in recordings for take, file in files.items()}, recordings
+
+    def is_there(self, file: Path, take: Take, wanted: Origin) -> bool:
+        """Whether the very trace was recorded before."""
+        return is_recorded(file, wanted, take.steps, self.total, self.embeddings, self.half)
+
+    def recording(self, file: Path, take: Take, wanted: Origin) -> Recording:
+        """A trace to fill; one that was interrupted goes on if it was shown the same images in the same portions."""
+        features = head_of(self.run.net, take.steps).in_features if self.embeddings else None
+        form = Form.of(take.steps, self.total, len(self.run.inputs.classes), features, self.half)
+        view = self.view
+        costs = {"updates": view.updates(self.run, take.steps), "operations": view.operations(self.run, take.steps)}
+        told = replace(wanted, **{name: tuple(each) for name, each in costs.items()})
+        return Recording(file, form, told, portions=self.together)
 
     def fill(self, recordings: dict[Take, Recording], told: Callable[[int], object]) -> None:
         """Run the network over what is missing."""
@@ -99,9 +115,9 @@ class Session:
         for trial, place in self.chunks():
             some = self.shown[place : place + self.together]
             start = trial * len(self.shown) + place
-            if start < done:
+            if start + len(some) <= done:
                 continue
-            self.show(recordings, some, start, generator_at(self.view.draws, "noise", trial, place))
+            self.show(recordings, some, start, trial)
             told(len(some))
             if time.monotonic() - saved >= KEEP_EVERY:
                 for each in recordings.values():
@@ -123,20 +139,27 @@ class Session:
         return max(1, PIXELS // (height * width * self.view.held))
 
     @torch.no_grad()
-    def show(self, recordings: dict[Take, Recording], some: Tensor, start: int, generator: torch.Generator) -> None:
-        """Show some images, and write down what is said about them."""
-        net = self.run.net
-        parts = {"labels": self.images.labels[some].numpy(), "indices": self.images.indices[some].numpy()}
+    def show(self, recordings: dict[Take, Recording], some: Tensor, start: int, trial: int) -> None:
+        """Show some images, and write down what is said about them. The noise of an image follows from its row."""
+        net, rows = self.run.net, self.images.indices[some]
+        parts = {"labels": self.images.labels[some].numpy(), "indices": rows.numpy()}
         shown = self.images.images[some].to(next(net.parameters()).device)
+        generators = [generator_at(self.view.draws, "noise", trial, row) for row in rows.tolist()]
         with listening(net, self.embeddings) as heard:
-            for take, logits in zip(self.view.takes, self.view.show(self.run, shown, generator), strict=True):
-                if not logits.isfinite().all():
-                    raise InputError(f"{self.run.folder} says what is not a number: it has diverged, train another")
+            for take, logits in zip(self.view.takes, self.view.show(self.run, shown, generators), strict=True):
+                self.check(logits)
                 if heard:
                     head = head_of(net, take.steps).weight
                     parts |= {"embeddings": heard[-1].cpu().numpy(), "head": head.cpu().numpy()}
                 if take in recordings:
                     recordings[take].write(start, logits=logits.cpu().numpy(), **parts)
+
+    def check(self, logits: Tensor) -> None:
+        """What is said are numbers, and the trace can hold them."""
+        if not logits.isfinite().all():
+            raise InputError(f"{self.run.folder} says what is not a number: it has diverged, train another")
+        if self.half and not logits.half().isfinite().all():
+            raise InputError(f"{self.run.folder} says numbers beyond half precision: leave out --half")
 
 
 @contextmanager

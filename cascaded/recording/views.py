@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cascaded.cascade.state import State
 
 Said = Float[Tensor, "time batch classes"]
+LONGEST = 6  # noisy frames in the paper's transient noise
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,9 @@ class View(ABC):
 
     @abstractmethod
     def show(
-        self, run: Trained, images: UInt8[Tensor, "batch channels height width"], generator: Generator
+        self, run: Trained, images: UInt8[Tensor, "batch channels height width"], generators: Sequence[Generator]
     ) -> Iterator[Said]:
-        """What the network says in each take."""
+        """What the network says in each take; noise is drawn from a generator an image."""
 
     def updates(self, run: Trained, steps: int) -> list[int]:
         """Block updates at every step; here of a film whose every frame is new."""
@@ -98,7 +99,7 @@ class Still(View):
     def takes(self) -> list[Take]:
         return [Take("", self.steps)]
 
-    def show(self, run: Trained, images: Tensor, generator: Generator) -> Iterator[Said]:
+    def show(self, run: Trained, images: Tensor, generators: Sequence[Generator]) -> Iterator[Said]:
         yield run.net(run.normalised(images), kernel=self.kernel, steps=self.steps, schedule=self.schedule)
 
     def updates(self, run: Trained, steps: int) -> list[int]:
@@ -136,13 +137,15 @@ class Noisy(View):
     def draws(self) -> int:
         return self.seed
 
-    def film(self, run: Trained, images: Tensor, frames: int, generator: Generator) -> Tensor:
-        """Noisy frames, as the network takes them."""
-        return run.normalised(make_noise(self.noise).film(images / 255, frames, generator))
+    def film(self, run: Trained, images: Tensor, frames: int, generators: Sequence[Generator]) -> Tensor:
+        """Noisy frames, as the network takes them; those of an image do not depend on what else is shown."""
+        noise, shown = make_noise(self.noise), (images / 255).split(1)
+        films = [noise.film(image, frames, drawn) for image, drawn in zip(shown, generators, strict=True)]
+        return run.normalised(torch.cat(films, dim=1))
 
-    def noising(self, protocol: Protocol, onset: int, frames: int) -> Noising:
+    def noising(self, protocol: Protocol, onset: int, frames: int, drawn: int) -> Noising:
         """As a trace tells it."""
-        return Noising(self.noise, protocol, onset, frames, self.trials_each, self.seed)
+        return Noising(self.noise, protocol, onset, frames, self.trials_each, self.seed, drawn)
 
 
 @dataclass(frozen=True)
@@ -157,14 +160,14 @@ class Persistent(Noisy):
 
     @property
     def takes(self) -> list[Take]:
-        return [Take(f"-{self.noise}-persistent", self.steps, self.noising("persistent", 1, self.steps))]
+        return [Take(f"-{self.noise}-persistent", self.steps, self.noising("persistent", 1, self.steps, self.steps))]
 
     @property
     def held(self) -> int:
         return self.steps
 
-    def show(self, run: Trained, images: Tensor, generator: Generator) -> Iterator[Said]:
-        film = self.film(run, images, self.steps, generator)
+    def show(self, run: Trained, images: Tensor, generators: Sequence[Generator]) -> Iterator[Said]:
+        film = self.film(run, images, self.steps, generators)
         if self.schedule == "serial":
             yield torch.stack([run.net.answer(frame) for frame in film])
         else:
@@ -197,17 +200,22 @@ class Transient(Noisy):
     def takes(self) -> list[Take]:
         takes = []
         for frames in self.lengths:
-            noise = self.noising("transient", self.before + 1, frames)
+            noise = self.noising("transient", self.before + 1, frames, self.drawn)
             takes.append(Take(f"-{self.noise}-transient-{frames}", self.before + frames + self.after, noise))
         return takes
 
     @property
     def held(self) -> int:
-        return max(self.lengths) + 1
+        return self.drawn + 1
 
-    def show(self, run: Trained, images: Tensor, generator: Generator) -> Iterator[Said]:
+    @property
+    def drawn(self) -> int:
+        """Frames that are drawn: as many as the paper's longest, so that other lengths see the same noise."""
+        return max(LONGEST, *self.lengths)
+
+    def show(self, run: Trained, images: Tensor, generators: Sequence[Generator]) -> Iterator[Said]:
         clean = run.normalised(images)
-        film = self.film(run, images, max(self.lengths), generator)
+        film = self.film(run, images, self.drawn, generators)[: max(self.lengths)]
         shown = self._in_full if self.schedule == "serial" else self._cascaded
         return shown(run, clean, film)
 

@@ -47,6 +47,8 @@ def crossval(
         out: Where runs and traces are kept.
         jobs: Runs at a time on this machine; as many as cores allow by default.
     """
+    showing = Showing(split="validation", kernel=kernel, steps=steps)
+    showing.check()
     lams = () if lam is None else (lam,)
     sweep(options, models=(model,), lam=lams, seeds=(seed,), folds=folds, out=out, jobs=jobs)
     from cascaded.learning.processes import choose_device
@@ -54,7 +56,6 @@ def crossval(
     from cascaded.learning.trained import load_run
     from cascaded.recording.command import record_run
 
-    showing = Showing(split="validation", kernel=kernel, steps=steps)
     runs = plan((model,), lams, (seed,), out, folds)
     if going := [job.folder for job in runs if not is_done(job.folder)]:
         raise InputError(
@@ -63,6 +64,6 @@ def crossval(
         )
     for job in runs:
         run = load_run(job.folder, choose_device(options.device))
-        for file in record_run(run, showing, embeddings=True, half=half):
-            print(f"wrote {file}")
+        for file, new in record_run(run, showing, embeddings=True, half=half).items():
+            print(f"wrote {file}" if new else f"there already: {file}")
     print(f"next: cascaded analyse {out}")

@@ -21,6 +21,7 @@ class Noising:
         frames: How many frames are noisy.
         trials: How often every image was shown, each time with other draws. Items stand trial by trial.
         seed: What the draws were made from.
+        drawn: How many frames were drawn, of which these are the first.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Noising:
     frames: int
     trials: int = 1
     seed: int = 0
+    drawn: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Origin:
         weights: SHA-256 of the weights.
         data: Name of the data.
         split: Which part of it.
-        images: A digest of the images, to tell them from others of the same name.
+        images: A digest of all images of that source, to tell them from others of the same name.
+        shown: A digest of the rows that were shown.
         classes: What the network's classes are called.
         known: Whether the labels are numbers of these classes; False for images the network was not meant for.
         schedule: `cascaded` or `serial`.
@@ -66,6 +69,7 @@ class Origin:
     data: str = ""
     split: str = ""
     images: str = ""
+    shown: str = ""
     classes: tuple[str, ...] = ()
     known: bool = True
     schedule: str = "cascaded"

@@ -77,10 +77,11 @@ class Recording:
         file: What it will be called.
         form: The arrays it will have.
         origin: Where it comes from; a recording that was interrupted goes on only if this is the same.
+        portions: How many items are written at a time; only if that is the same as well.
     """
 
-    def __init__(self, file: Path, form: Form, origin: Origin):
-        self.file, self.form, self.origin = file, form, origin
+    def __init__(self, file: Path, form: Form, origin: Origin, portions: int = 0):
+        self.file, self.form, self.origin, self.portions = file, form, origin, portions
         self.part, self.note = file.with_suffix(".part"), file.with_suffix(".part.json")
         self.items = form.arrays["labels"][1][0]
         self.header = form.header(origin)
@@ -94,8 +95,11 @@ class Recording:
         if not (self.part.exists() and self.note.exists()):
             return 0
         told = read_json(self.note)
-        same = told.get("header") == hashlib.sha256(self.header).hexdigest()
+        same = told.get("header") == self._key()
         return int(told["done"]) if same and self.part.stat().st_size == self._size() else 0
+
+    def _key(self) -> str:
+        return hashlib.sha256(self.header + str(self.portions).encode()).hexdigest()
 
     def _size(self) -> int:
         return len(self.header) + sum(kind.itemsize * int(np.prod(shape)) for kind, shape in self.form.arrays.values())
@@ -131,7 +135,7 @@ class Recording:
         """Have everything so far on the disk, and only then say so."""
         for array in self.arrays.values():
             array.flush()  # pyright: ignore[reportAttributeAccessIssue]
-        write_json(self.note, {"header": hashlib.sha256(self.header).hexdigest(), "done": done})
+        write_json(self.note, {"header": self._key(), "done": done})
         self.done = done
 
     def finish(self) -> None:
@@ -191,14 +195,16 @@ class Header:
     steps: int
     items: int
     embeddings: bool
+    half: bool
     digest: str
 
 
 def read_header(file: Path | str) -> Header:
     """What a trace tells of itself; its values are not read."""
     told, form, _ = _opened(Path(file))
-    steps, items, _ = form.arrays["logits"][1]
-    return Header(_origin(Path(file), told), steps, items, "embeddings" in form.arrays, told[DIGEST])
+    kind, (steps, items, _) = form.arrays["logits"]
+    half = kind == np.float16
+    return Header(_origin(Path(file), told), steps, items, "embeddings" in form.arrays, half, told[DIGEST])
 
 
 def _opened(file: Path) -> tuple[dict[str, str], Form, int]:
