@@ -1,10 +1,12 @@
 """What is known of images besides their labels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cascaded.analysis import centrality, human_agreement
-from cascaded.data.judgements import cscores, human_counts
+from cascaded.data.judgements import human_counts
 from cascaded.results.measures import measures_of
 from cascaded.results.subjects import find_subjects
 from tests.made_traces import made_run, made_trace
@@ -45,16 +47,16 @@ def test_judgements_that_are_not_there_are_told(tmp_path, monkeypatch):
 
 @needs_real
 @pytest.mark.parametrize("split", ["test", "validation"])
-def test_judgements_are_those_of_the_rows(tmp_path, monkeypatch, split):
+def test_judgements_are_those_of_the_rows_and_of_no_other_order(tmp_path, monkeypatch, split):
     monkeypatch.setenv("CASCADED_DATA", REAL)
     rows = np.arange(40)[::-1] * 7 + 3
-    trace = made_trace(data="cifar10", split=split, indices=rows)
-    if split == "validation":
-        labels = np.load(f"{REAL}/cifar10-cscores-orig-order.npz", allow_pickle=False)["labels"][rows]
-        trace = made_trace(data="cifar10", split=split, classes=10, indices=rows, items=40)
-        trace = trace.__class__(trace.logits, labels.astype(np.int64), rows, trace.origin)
+    scores = np.load(f"{REAL}/cifar10-cscores-orig-order.npz", allow_pickle=False)
+    labels = human_counts(rows).argmax(axis=1) if split == "test" else scores["labels"][rows].astype(np.int64)
+    trace = replace(made_trace(data="cifar10", split=split, classes=10, indices=rows), labels=labels)
     measures, _ = measures_of(found(tmp_path, trace))
+    name, expected = "C-score", scores["scores"][rows]
     if split == "test":
-        assert np.array_equal(measures["human agreement"], human_agreement(human_counts(rows)))
-    else:
-        assert np.array_equal(measures["C-score"], cscores(rows))
+        name, expected = "human agreement", human_agreement(human_counts(rows))
+    assert np.array_equal(measures[name], expected)
+    _, missing = measures_of(found(tmp_path / "other", replace(trace, labels=(labels + 3) % 10)))
+    assert "in their original order" in missing[name]

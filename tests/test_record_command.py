@@ -31,15 +31,38 @@ def cascaded(monkeypatch, *words):
 
 
 def test_all_runs_below_a_folder_are_recorded_each_by_its_own_schedule(here, monkeypatch, capsys):
-    cascaded(monkeypatch, "runs", "--steps", "2", "--limit", "20", "--kernel", "ews:0.9", "--embeddings", "--half")
-    td = here / "runs" / "td" / "0" / "traces" / "digits-test-ews0.9-2-20images.safetensors"
+    cascaded(monkeypatch, "runs", "--steps", "2", "--limit", "20", "--embeddings", "--half")
+    td = here / "runs" / "td" / "0" / "traces" / "digits-test-osd-2-20images.safetensors"
     ce = here / "runs" / "ce" / "0" / "traces" / "digits-test-serial-2-20images.safetensors"
     told = capsys.readouterr().out
     assert f"wrote {td.relative_to(here)}" in told
     assert "next: cascaded analyse runs" in told
-    assert (read_header(td).origin.kernel, read_header(ce).origin.schedule) == ("ews:0.9", "serial")
+    assert (read_header(td).origin.kernel, read_header(ce).origin.schedule) == ("osd", "serial")
     assert all((load_trace(file).items, load_trace(file).embeddings.dtype) == (20, "float16") for file in (td, ce))
     assert read_header(td).origin.run == "runs/td/0"
+
+
+def test_networks_that_run_serially_are_passed_over_where_a_kernel_is_named(here, monkeypatch, capsys):
+    cascaded(monkeypatch, "runs", "--steps", "2", "--limit", "5", "--kernel", "ews:0.9")
+    told = capsys.readouterr().out
+    assert "passed over: --kernel is ews:0.9, runs/ce/0 is run serially, where nothing is delayed: leave it out" in told
+    assert [file.name for file in here.glob("runs/*/0/traces/*.safetensors")] == [
+        "digits-test-ews0.9-2-5images.safetensors"
+    ]
+
+
+def test_what_was_damaged_is_recorded_again(here, monkeypatch, capsys):
+    words = ["runs/td/0", "--steps", "2", "--limit", "5"]
+    cascaded(monkeypatch, *words)
+    (file,) = here.glob("runs/td/0/traces/*.safetensors")
+    content = file.read_bytes()
+    for damaged in (content[:-9], bytes([*content[:-1], content[-1] ^ 1]), b""):
+        file.write_bytes(damaged)
+        cascaded(monkeypatch, *words)
+        assert file.read_bytes() == content
+    assert "there already" not in capsys.readouterr().out
+    cascaded(monkeypatch, *words)
+    assert "there already" in capsys.readouterr().out
 
 
 def test_transient_noise_makes_a_trace_for_every_number_of_noisy_frames(here, monkeypatch):
@@ -109,7 +132,10 @@ def test_words_become_views(tiny_run):  # noqa: F811
     assert make_view(run, Showing(kernel="ews:0.9")) == Still(ews, "cascaded", 70)  # it never settles
     assert make_view(run, Showing(kernel="none")).steps == 9  # as many as there are blocks and a stem
     assert make_view(run, Showing(kernel="taps:0,0.5,0.5")).steps == 1 + 8 * 2 + 1
-    assert make_view(serial, Showing(kernel="ews:0.9")).steps == 9
+    with pytest.raises(InputError, match="is run serially, where nothing is delayed: leave it out, or say --schedule"):
+        make_view(serial, Showing(kernel="ews:0.9"))
+    with pytest.raises(InputError, match=r"--steps is 70, .* is done after 9 cycles: ask for no more"):
+        make_view(serial, Showing(steps=70))
     assert make_view(serial, Showing(schedule="cascaded")) == Still(osd, "cascaded", 9)
     assert make_view(run, Showing(noise="focus", trials=3, seed=2)) == Persistent(osd, "cascaded", "focus", 3, 2, 9)
     transient = Showing(noise="focus", protocol="transient")

@@ -113,5 +113,5 @@ def test_folds_do_not_overlap_hold_everything_and_have_the_same_share_of_every_c
 def test_folds_that_are_none_are_refused():
     with pytest.raises(InputError, match="fold 3 of 2 is asked for: say 1 to the number of folds"):
         fold(torch.zeros(9, dtype=torch.int64), 3, 2)
-    with pytest.raises(InputError, match="2 images make no 9 folds: ask for fewer"):
+    with pytest.raises(InputError, match="9 folds are asked for, the largest class has 2 images: ask for fewer"):
         fold(torch.zeros(2, dtype=torch.int64), 9, 9)

@@ -250,6 +250,8 @@ def test_traces_of_another_kind_are_refused_before_and_after_training(other, mes
 def test_images_that_are_trained_on_are_not_scored():
     trace = made(data="cifar10", split="test", images="f" * 64)
     with pytest.raises(InputError, match="both show image 0 of one source, 5 are in both"):
+        learned_stopper(trace, trace.select(np.arange(5)), QUICK, quiet=True)
+    with pytest.raises(InputError, match="one trace is given as validation and as test"):
         learned_stopper(trace, trace, QUICK, quiet=True)
 
 

@@ -211,6 +211,8 @@ def check_same_network(mine: Trace, yours: Trace) -> None:
 def check_apart(validation: Trace, test: Trace) -> None:
     """No image that is trained on is scored. Traces made by hand do not tell what they show and pass."""
     a, b = validation.origin, test.origin
+    if validation is test:
+        raise InputError("one trace is given as validation and as test: give traces of different images")
     if not a.images or a.images != b.images:  # whatever they are called: splits of two names can be one file
         return
     both = np.intersect1d(validation.indices, test.indices)

@@ -51,10 +51,10 @@ def fold(
     """
     if folds < 2 or not 1 <= number <= folds:
         raise InputError(f"fold {number} of {folds} is asked for: say 1 to the number of folds, of at least 2")
-    _, labels = labels.unique(return_inverse=True)
+    _, labels, sizes = labels.unique(return_inverse=True, return_counts=True)
+    if folds > int(sizes.max()):
+        raise InputError(f"{folds} folds are asked for, the largest class has {int(sizes.max())} images: ask for fewer")
     held = ranks(labels, Generator().manual_seed(seed)) % folds == number - 1
-    if not bool(held.any()) or bool(held.all()):
-        raise InputError(f"{len(labels)} images make no {folds} folds: ask for fewer")
     return (~held).nonzero().flatten(), held.nonzero().flatten()
 
 

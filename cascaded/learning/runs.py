@@ -57,7 +57,7 @@ def locked(folder: Path) -> Iterator[None]:
     except Timeout as error:
         raise LockedError(f"another process is at work in {folder}: wait for it, or choose another folder") from error
     except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror}): choose another --out") from error
+        raise InputError(f"{folder} cannot be written ({error.strerror}): make it so, or choose another") from error
     try:
         yield
     finally:
@@ -193,12 +193,15 @@ def find_runs(places: Sequence[Path]) -> list[Path]:
     """The runs in or below some folders, in order; each folder must hold at least one."""
     found: list[Path] = []
     for place in places:
+        if place.is_file():
+            raise InputError(f"{place} is a file: give the folder of a run, such as runs/td0/0")
         if not place.is_dir():
             raise InputError(f"there is no folder {place}: give the folder of a run, such as runs/td0/0")
         below = sorted(spec.parent for spec in place.glob("**/spec.json"))
         if not below:
             raise InputError(f"{place} holds no run, no spec.json is in or below it: train one with cascaded train")
-        found += [run for run in below if run not in found]
+        known = {run.resolve() for run in found}
+        found += [run for run in below if run.resolve() not in known]
     return found
 
 

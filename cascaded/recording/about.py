@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ from cascaded.errors import InputError
 from cascaded.learning.trained import Trained
 from cascaded.learning.training import made_with
 from cascaded.recording.views import Noisy, Take, View
-from cascaded.trace.origin import Origin
-from cascaded.trace.store import read_header
+from cascaded.trace.origin import Noising, Origin
+from cascaded.trace.store import load_trace, read_header
 
 
 def origin(run: Trained, images: Images, view: View, take: Take, shown: Int64[Tensor, "items"]) -> Origin:
@@ -67,11 +68,15 @@ def trace_file(run: Trained, images: Images, view: View, take: Take, part: str =
 
 def is_recorded(file: Path, wanted: Origin, steps: int, items: int, embeddings: bool, half: bool) -> bool:
     """Whether the very trace is there; one of something else under its name is not lost without being asked for."""
-    if not file.exists():
+    if not is_whole(file):
         return False
     there = read_header(file)
     names = ("weights", "data", "split", "images", "kernel", "schedule", "noise")
     pairs = {what: (getattr(there.origin, what), getattr(wanted, what)) for what in names}
+    if there.origin.noise and wanted.noise:
+        parts = [each.name for each in fields(Noising)]
+        del pairs["noise"]
+        pairs |= {f"noise {each}": (getattr(there.origin.noise, each), getattr(wanted.noise, each)) for each in parts}
     pairs |= {"steps": (there.steps, steps), "items": (there.items, items)}
     pairs |= {"rows": (there.origin.shown, wanted.shown)}
     pairs |= {"embeddings": (there.embeddings, there.embeddings or embeddings)}  # more than was asked for is enough
@@ -85,6 +90,16 @@ def is_recorded(file: Path, wanted: Origin, steps: int, items: int, embeddings: 
     return True
 
 
+def is_whole(file: Path) -> bool:
+    """Whether a trace is there that is what was recorded; a damaged one is recorded again."""
+    try:
+        load_trace(file)
+    except InputError:
+        return False
+    return True
+
+
 def _short(value: object) -> str:
+    """A digest by its first letters."""
     text = str(value)
-    return text if len(text) <= 90 else f"{text[:12]}..."
+    return text if len(text) < 64 else f"{text[:12]}..."

@@ -91,6 +91,10 @@ def early_exit(
         schedule: As in `net(...)`.
     """
     check_steps(steps)
+    if net.training:
+        raise InputError("the network is in training mode, and would learn from what it answers: call net.eval() first")
+    if not 0 <= threshold <= 1:
+        raise InputError(f"threshold is {threshold}: give a confidence from 0 to 1")
     last = steps or (len(net.blocks) + 1 if schedule == "serial" else net.steps_to_settle(kernel or net.kernel))
     none = torch.zeros(len(images), dtype=torch.int64)
     taken = Taken(none, none.clone(), none.double())

@@ -56,9 +56,9 @@ def clock(
     from cascaded.files import write_json
     from cascaded.learning.processes import choose_device
     from cascaded.learning.trained import load_run
+    from cascaded.recording.command import use_threads
 
-    if threads is not None:
-        torch.set_num_threads(max(1, threads))
+    use_threads(threads)
     console = Console()
     if not console.is_terminal:
         console.width = 150  # in a file or a pipe nothing needs to wrap
@@ -69,7 +69,7 @@ def clock(
         told = {"format": 1, "weights": run.weights, **about, "timings": [each.to_json() for each in timings]}
         write_json(folder / "clock.json", told)
         console.print(_table(folder, timings))
-        console.print(f"wrote {folder / 'clock.json'}")
+        console.print(f"wrote {folder / 'clock.json'}", markup=False, soft_wrap=True)
 
 
 def clock_run(
@@ -94,9 +94,10 @@ def clock_run(
 
 def _table(folder: Path, timings: list[Timing]) -> Table:
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, title=f"{folder}: time to an answer", title_justify="left")
+    table = Table(box=box.SIMPLE_HEAD, title=escape(f"{folder}: time to an answer"), title_justify="left")
     headings = ("batch", "rule", "leaves above", "accuracy", "mean step", "p50 ms", "p95 ms", "ms an item", "of full")
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "rule" else "right")

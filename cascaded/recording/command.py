@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,6 +17,10 @@ from cascaded.errors import InputError
 if TYPE_CHECKING:
     from cascaded.learning.trained import Trained
     from cascaded.recording.views import View
+
+
+class UndelayedError(InputError):
+    """A kernel for a network that runs serially: among several networks it can be passed over."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class Showing:
             processed in full.
         noise: Spoil the images: focus, perlin, occlusion, resolution, translation or rotation.
         protocol: persistent, every frame is noisy (the default); transient, some between clean ones before and after.
-        trials: How often every image is shown under noise.
+        trials: How often every image is shown under noise; 5 by default.
         noisy: How many frames transient noise lasts, one trace each; 1 2 3 4 5 6 by default.
         limit: Show only so many images, the same of every class.
         seed: Draws the noise.
@@ -43,7 +50,7 @@ class Showing:
     schedule: Literal["cascaded", "serial"] | None = None
     noise: str | None = None
     protocol: Literal["persistent", "transient"] | None = None
-    trials: int = 5
+    trials: int | None = None
     noisy: tuple[int, ...] = ()
     limit: int | None = None
     seed: int = 0
@@ -59,8 +66,9 @@ class Showing:
                 raise InputError(f"--{name} is {value}: give at least {least}")
         if self.noise is not None:
             make_noise(self.noise)
-        elif self.protocol is not None:
-            raise InputError(f"--protocol is {self.protocol} and there is no --noise: say which, such as occlusion")
+        elif given := next((name for name in ("protocol", "trials") if getattr(self, name) is not None), None):
+            told = getattr(self, given)
+            raise InputError(f"--{given} is {told} and there is no --noise: say which, such as occlusion")
         if self.noisy and self.protocol != "transient":
             raise InputError(f"--noisy is {list(self.noisy)}, frames of transient noise: say --protocol transient")
 
@@ -96,24 +104,39 @@ def record(
         raise InputError("no run is given: say which, as in cascaded record runs/td0/0")
     found = find_runs(runs)
     showing.check()
-    import torch
-
     from cascaded.learning.processes import choose_device
     from cascaded.learning.trained import load_run
 
-    if threads is not None:
-        torch.set_num_threads(max(1, threads))
+    use_threads(threads)
     for folder in found:
         run = load_run(folder, choose_device(device))
-        for file, new in record_run(run, showing, embeddings=embeddings, half=half, again=again).items():
+        try:
+            files = record_run(run, showing, embeddings=embeddings, half=half, again=again)
+        except UndelayedError as error:
+            if len(found) == 1:
+                raise
+            print(f"passed over: {error}")
+            continue
+        for file, new in files.items():
             print(f"wrote {file}" if new else f"there already: {file}")
-    print(f"next: cascaded analyse {' '.join(map(str, runs))}")
+    print(f"next: cascaded analyse {' '.join(shlex.quote(str(run)) for run in runs)}")
+
+
+def use_threads(threads: int | None) -> None:
+    """How many cores torch uses; as many as it likes where nothing is said."""
+    import torch
+
+    if threads is not None and threads < 1:
+        raise InputError(f"--threads is {threads}: give at least 1")
+    if threads is not None:
+        torch.set_num_threads(threads)
 
 
 def record_run(
     run: Trained, showing: Showing, *, embeddings: bool = False, half: bool = False, again: bool = False
 ) -> dict[Path, bool]:
     """Record one network, with a progress bar: the files, and whether each was recorded now."""
+    from cascaded.learning.runs import is_done
     from cascaded.progress import progress
     from cascaded.recording.record import record as record_traces
     from cascaded.recording.shown import shown_images
@@ -121,10 +144,20 @@ def record_run(
     view = make_view(run, showing)
     images, items = shown_images(run, showing.data, showing.split, showing.limit)
     what = f"{run.folder.as_posix()}: {images.name} {images.split}"
-    with progress(what, len(items) * view.trials) as bar:
+    with _interrupted(), progress(what, len(items) * view.trials) as bar:
+        if not is_done(run.folder):
+            bar.say(f"{run.folder} is not trained to the end: its network of step {run.step} is recorded")
         part = "" if showing.limit is None else f"-{showing.limit}images"
         options = {"embeddings": embeddings, "half": half, "again": again, "part": part}
         return record_traces(run, images, view, items=items, told=bar.advance, **options)
+
+
+@contextmanager
+def _interrupted() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        raise KeyboardInterrupt("interrupted: the same command goes on") from stopped
 
 
 def make_view(run: Trained, showing: Showing) -> View:
@@ -138,12 +171,19 @@ def make_view(run: Trained, showing: Showing) -> View:
     kernel, net = make_kernel(showing.kernel), run.net
     schedule = chosen_schedule(showing.schedule or run.spec.method.schedule, net.heads)
     stages = len(net.blocks) + 1
+    if schedule == "serial" and showing.kernel != Showing.kernel:
+        raise UndelayedError(
+            f"--kernel is {showing.kernel}, {run.folder} is run serially, where nothing is delayed: leave it out"
+            + ("" if net.heads == "shallow_deep" else ", or say --schedule cascaded")
+        )
+    if schedule == "serial" and showing.noise is None and (showing.steps or 1) > stages:
+        raise InputError(f"--steps is {showing.steps}, {run.folder} is done after {stages} cycles: ask for no more")
     settled = stages if schedule == "serial" else max(stages, kernel.settles(stages))
     usual = 70 if math.isinf(settled) else int(settled)
     steps = showing.steps or usual
     if showing.noise is None:
         return Still(kernel, schedule, steps)
-    noise = (showing.noise, showing.trials, showing.seed)
+    noise = (showing.noise, 5 if showing.trials is None else showing.trials, showing.seed)
     if showing.protocol != "transient":
         return Persistent(kernel, schedule, *noise, steps)
     view = Transient(kernel, schedule, *noise, showing.noisy or tuple(range(1, LONGEST + 1)))

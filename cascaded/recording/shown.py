@@ -12,7 +12,7 @@ from torch import Tensor
 from cascaded.data.images import Images
 from cascaded.data.sources import load
 from cascaded.data.split import limited
-from cascaded.errors import InputError
+from cascaded.errors import InputError, MissingSplitError
 from cascaded.learning.feed import held_out, load_split
 from cascaded.learning.trained import Trained, told_shape
 
@@ -46,7 +46,10 @@ def shown_images(
 def own_images(run: Trained, split: str) -> tuple[Images, Int64[Tensor, "items"]]:
     """Images of the data a network was trained on."""
     if split != "validation":
-        images = load_split(run.spec, split)
+        try:
+            images = load_split(run.spec, split)
+        except MissingSplitError as error:
+            raise MissingSplitError(f"{error}; validation is what was held out of the training images") from error
         return images, torch.arange(len(images))
     images = load_split(run.spec, "train")
     if not (run.spec.fold or run.spec.recipe.held_out):

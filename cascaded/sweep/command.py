@@ -64,6 +64,8 @@ def sweep(
             f"--folds is {folds} and --fold {options.fold}: say --folds for all of them, or --fold for one"
         )
     asked = plan(models, lam, seeds, out, folds)
+    if folds is not None:
+        _check_folds(_spec(options, asked[0]))
     # what is wrong with a run is said before the first one starts
     states: dict[Job, State] = {job: job.state(_spec(options, job)) for job in asked}
     outcomes: dict[Job, Outcome] = {}
@@ -77,6 +79,13 @@ def sweep(
 def _spec(options: Options, job: Job) -> Spec:
     spec = options.spec(job.model, job.lam, job.seed)
     return replace(spec, fold=job.fold) if job.fold else spec
+
+
+def _check_folds(spec: Spec) -> None:
+    """Better now than in every fold: the images make as many."""
+    from cascaded.learning.feed import held_out, load_split
+
+    held_out(spec, load_split(spec, "train"))
 
 
 def _engine(name: str, options: Options, runs: int, address: str | None) -> Engine:

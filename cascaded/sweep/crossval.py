@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -66,4 +67,4 @@ def crossval(
         run = load_run(job.folder, choose_device(options.device))
         for file, new in record_run(run, showing, embeddings=True, half=half).items():
             print(f"wrote {file}" if new else f"there already: {file}")
-    print(f"next: cascaded analyse {out}")
+    print(f"next: cascaded analyse {shlex.quote(str(out))}")

@@ -116,7 +116,7 @@ class Recording:
         except OSError as error:
             if self.part.exists():
                 self.part.unlink()
-            size = f"{self._size() / 2**20:,.0f} MiB"
+            size = f"{self._size() / 2**20:,.1f} MiB"
             raise InputError(
                 f"{self.file} cannot be written ({error.strerror}), it needs {size}: make room, or choose another place"
             ) from error

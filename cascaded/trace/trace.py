@@ -36,6 +36,7 @@ class Trace:
     head: Float[np.ndarray, "classes features"] | None = None
 
     def __post_init__(self):
+        _check_kinds(self)
         if self.indices is None:
             object.__setattr__(self, "indices", np.arange(len(self.labels)))
         _check_shapes(self)
@@ -139,6 +140,15 @@ def check_same_items(mine: Trace, yours: Trace) -> None:
             f"item {place} is image {mine.indices[place]} in one trace and {yours.indices[place]} in the other: bring "
             "them into one order with trace.select(trace.indices.argsort())"
         )
+
+
+def _check_kinds(trace: Trace) -> None:
+    for name in ("logits", "labels", "indices", "embeddings", "head"):
+        values = getattr(trace, name)
+        if values is not None and not isinstance(values, np.ndarray):
+            raise InputError(f"{name} are of type {type(values).__name__}: give NumPy arrays, such as tensor.numpy()")
+    if trace.labels.dtype.kind not in "iu":
+        raise InputError(f"labels are {trace.labels.dtype}: give whole numbers")
 
 
 def _check_shapes(trace: Trace) -> None:
