@@ -7,7 +7,7 @@ import pytest
 
 from cascaded.cli import run
 from cascaded.errors import InputError
-from cascaded.results.command import shown
+from cascaded.results.tables import shown
 from tests.made_traces import made_run, made_trace
 from tests.tiny_runs import tiny_run as tiny_run
 
@@ -56,10 +56,12 @@ def test_a_gallery_without_its_data_is_no_reason_to_stop(tmp_path, capsys):
 
 
 def test_odd_names_are_shown_as_they_are(tmp_path, capsys):
-    made_run(tmp_path / "[red]run[" / "0", {"t [bold]x": made_trace()})
-    run(["analyse", str(tmp_path), "--only", "speed_accuracy"])
+    made_run(tmp_path / "my [red]run [" / "x]" / "0", {"t [bold]x": made_trace()})
+    made_run(tmp_path / "my [red]run [" / "y]" / "0", {"t [bold]x": made_trace(1)}, lam=1.0)
+    run(["analyse", str(tmp_path), "--only", "speed_accuracy", "selection_latency"])
     said = capsys.readouterr().out
-    assert "[red]run[" in said
+    assert f"wrote {tmp_path / 'my [red]run [' / 'x]' / '0' / 'results.json'}" in said
+    assert (tmp_path / "my [red]run [" / "comparison.json").exists()
     assert "[bold]x" in said
 
 
@@ -91,6 +93,33 @@ def test_the_wrong_words_are_refused_with_the_way_out(tmp_path, words, sentence)
     folder = made_run(tmp_path / "0")
     with pytest.raises(InputError, match=sentence):
         run(["analyse", *(word.format(run=folder) for word in words)])
+
+
+def test_what_is_refused_does_not_keep_the_rest_from_being_told(tmp_path, capsys):
+    folder = made_run(tmp_path / "0", {"a": made_trace(), "b": made_trace(1)})
+    file = folder / "traces" / "b.safetensors"
+    file.write_bytes(file.read_bytes()[:-4] + b"1234")
+    with pytest.raises(
+        InputError, match=r"speed_accuracy could not be answered, .*b.safetensors is not what was recorded"
+    ):
+        run(["analyse", str(folder), "--only", "speed_accuracy"])
+    said = capsys.readouterr().out
+    assert "refused" in said
+    assert "accuracy 0." in said
+
+
+def test_only_what_was_asked_for_is_called_missing(tmp_path, capsys):
+    folder = made_run(tmp_path / "0", {"a": made_trace()})
+    run(["analyse", str(folder)])
+    assert "transient_noise" in capsys.readouterr().out
+    run(["analyse", str(folder), "--only", "speed_accuracy"])
+    assert "transient_noise" not in capsys.readouterr().out
+
+
+def test_a_place_for_comparing_is_refused_where_nothing_is_compared(tmp_path):
+    folder = made_run(tmp_path / "0", {"a": made_trace()})
+    with pytest.raises(InputError, match=r"--out is x.json, for comparing several runs, .* is one: leave it out"):
+        run(["analyse", str(folder), "--out", "x.json"])
 
 
 def test_figures_are_short():

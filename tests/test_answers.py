@@ -145,15 +145,51 @@ def test_a_trace_of_another_network_is_not_held_against_this_one(tmp_path):
     assert "out_of_distribution" in read_results(who.file)["missing"]
 
 
-def test_a_damaged_trace_ends_the_analysis_and_keeps_what_was_answered(tmp_path):
-    who = subject(tmp_path, {"a-test": made_trace(), "b-test": made_trace(1)})
+def test_a_damaged_trace_is_refused_and_the_others_are_answered(tmp_path):
+    who = subject(tmp_path, {"a-test": made_trace(), "b-test": made_trace(1), "c-test": made_trace(2)})
     file = who.runs[0] / "traces" / "b-test.safetensors"
     content = bytearray(file.read_bytes())
     content[-5] ^= 1
     file.write_bytes(content)
-    with pytest.raises(InputError, match=r"b-test.safetensors is not what was recorded"):
+    assert set(ask(who, ["speed_accuracy"])) == {("speed_accuracy", "a-test"), ("speed_accuracy", "c-test")}
+    written = read_results(who.file)
+    assert set(written["analyses"]["speed_accuracy"]) == {"a-test", "c-test"}
+    assert "b-test.safetensors is not what was recorded" in written["refused"]["speed_accuracy"]["b-test"]
+    made_run(who.runs[0], {"b-test": made_trace(1)})
+    assert len(ask(find_subjects([who.runs[0]])[0], ["speed_accuracy"])) == 3
+    assert read_results(who.file)["refused"] == {}
+
+
+@pytest.mark.parametrize("change", [{"made_from": 1}, {"result": {}}, {"result": {"headline": {"accuracy": "high"}}}])
+def test_an_answer_that_was_changed_by_hand_is_computed_again(tmp_path, change):
+    who = subject(tmp_path, {"digits-test": made_trace()})
+    first = ask(who, ["speed_accuracy"])
+    told = read_results(who.file)
+    told["analyses"]["speed_accuracy"]["digits-test"].update(change)
+    who.file.write_text(json.dumps(told))
+    assert ask(who, ["speed_accuracy"]) == first
+
+
+@pytest.mark.parametrize("change", [{"analyses": []}, {"missing": None}, {"analyses": {"speed_accuracy": 3}}])
+def test_results_that_were_changed_beyond_use_are_refused(tmp_path, change):
+    who = subject(tmp_path, {"digits-test": made_trace()})
+    ask(who, ["speed_accuracy"])
+    who.file.write_text(json.dumps(read_results(who.file) | change))
+    with pytest.raises(InputError, match="was changed and is not what cascaded writes any more: move it away"):
         ask(who, ["speed_accuracy"])
-    assert set(read_results(who.file)["analyses"]["speed_accuracy"]) == {"a-test"}
+
+
+def test_what_is_there_is_not_asked_for_again(tmp_path):
+    who = subject(tmp_path, {"digits-test": made_trace()})
+    ask(who, ["learned_stopper"])
+    told = read_results(who.file)["missing"]["learned_stopper"]
+    assert told == f"cascaded record {who.runs[0].as_posix()} --split validation --kernel ews:0.9 --steps 70"
+
+
+def test_serial_networks_are_not_asked_for_a_kernel(tmp_path):
+    who = find_subjects([made_run(tmp_path / "0", {"t": made_trace(schedule="serial")}, model="shallow-deep")])[0]
+    ask(who, ["learned_stopper"])
+    assert "--kernel" not in read_results(who.file)["missing"]["learned_stopper"]
 
 
 def test_names_are_as_people_type_them():

@@ -192,3 +192,11 @@ def test_wrong_commands_end_in_a_sentence_and_exit_code_two(tmp_path, monkeypatc
     told = capsys.readouterr().err
     assert told.startswith(f"cascaded: {message}")
     assert told.count("\n") == 1
+
+
+def test_a_network_that_would_learn_from_its_answers_is_refused(shown):
+    net, images, _ = shown
+    with pytest.raises(InputError, match="threshold is 50: give a confidence from 0 to 1"):
+        early_exit(net, images, 50)
+    with pytest.raises(InputError, match=r"in training mode, .*: call net.eval\(\) first"):
+        early_exit(net.train(), images, 0.5)

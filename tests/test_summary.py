@@ -42,6 +42,12 @@ def table(told, analysis="speed_accuracy", metric="accuracy"):
     return found
 
 
+def whole(told):
+    """The accuracies of all hundred images."""
+    (found,) = [each for each in told["tables"] if each["metric"] == "accuracy" and "100 images" in each["of"]]
+    return found
+
+
 def final(model, seed):
     return analysis.speed_accuracy(trace_of(model, seed)).headline["accuracy"]
 
@@ -143,12 +149,13 @@ def test_a_run_that_shares_nothing_does_not_take_the_rest_away(tmp_path):
     runs(tmp_path, (0, 1, 2))
     made_run(tmp_path / "odd" / "7", {"t": made_trace(7, items=30)}, lam=1.0, seed=7)
     told = summarise(grouped(answered(tmp_path)), Settings())
-    estimates = table(told)["estimates"]
+    estimates = whole(told)["estimates"]
     alone = summarise(grouped(answered(tmp_path / "cascaded-td") + answered(tmp_path / "cascaded-ce")), Settings())
     for name in ("cascaded-ce", "cascaded-td(0)"):
         assert estimates[name] == table(alone)["estimates"][name]
-    assert estimates["cascaded-td(1)"]["n"] == 30
-    assert len(table(told)["differences"]) == 1
+    assert len(whole(told)["differences"]) == 1
+    (other,) = [each for each in told["tables"] if each["metric"] == "accuracy" and "30 images" in each["of"]]
+    assert list(other["estimates"]) == ["cascaded-td(1)"]  # other images stand in a row of their own
     assert "share no seed" in told["lambda_effect"]["cascaded t"]["not measured"]
 
 
@@ -162,3 +169,36 @@ def test_centralities_of_two_models_are_compared_over_items(tmp_path):
         rhos.append(spearmanr(-latency, analysis.centrality(trace)).statistic)
     assert difference["difference"] == pytest.approx(rhos[0] - rhos[1])
     assert difference["low"] < difference["difference"] < difference["high"]
+
+
+def test_serial_and_cascaded_networks_that_saw_the_same_stand_in_one_row(tmp_path):
+    made_run(tmp_path / "td" / "0", {"digits-test-osd-6": made_trace(1, kernel="osd")})
+    serial = made_trace(2, kernel="none", schedule="serial")
+    made_run(tmp_path / "sdn" / "0", {"digits-test-serial-6": serial}, model="shallow-deep")
+    made_run(tmp_path / "td" / "0", {"digits-test-serial-6": serial})
+    told = summarise(grouped(answered(tmp_path, ["speed_accuracy"])), Settings())
+    labels = ["shallow-deep(1)", "cascaded-td(0)", "cascaded-td(0), serial"]
+    assert told["conditions"] == labels
+    assert list(table(told)["estimates"]) == labels
+    assert len(table(told)["differences"]) == 3
+
+
+def test_other_images_of_the_same_number_are_not_compared(tmp_path):
+    made_run(tmp_path / "a" / "0", {"t": made_trace(shown="first")})
+    made_run(tmp_path / "b" / "0", {"t": made_trace(1, shown="others")}, lam=1.0)
+    told = summarise(grouped(answered(tmp_path, ["speed_accuracy"])), Settings())
+    found = [each for each in told["tables"] if each["metric"] == "accuracy"]
+    assert [list(each["estimates"]) for each in found] == [["cascaded-td(0)"], ["cascaded-td(1)"]]
+    assert all(each["differences"] == [] for each in found)
+
+
+def test_costs_are_compared_at_the_highest_accuracy_that_all_reach(tmp_path):
+    told = summarise(grouped(answered(runs(tmp_path, (0,)), ["speed_accuracy"])), Settings())
+    curves = [
+        analysis.speed_accuracy(trace_of(model, 0)).curves["threshold"] for model in ("cascaded-ce", "cascaded-td")
+    ]
+    level = max(a for a in (0.5, 0.6, 0.7, 0.8, 0.9) if all(curve.accuracy.max() >= a for curve in curves))
+    levels = [each["metric"] for each in told["tables"] if each["metric"].endswith(", threshold")]
+    assert levels == ["cost at 95 % of final, threshold", f"cost at accuracy {level:g}, threshold"]
+    estimates = table(told, metric=levels[1])["estimates"]
+    assert [each["value"] for each in estimates.values()] == [curve.cost_at(level) for curve in curves]

@@ -110,3 +110,10 @@ def test_folds_of_other_models_are_not_joined():
     one = made(3, indices=np.array([0, 1, 2]), kernel="osd")
     with pytest.raises(InputError, match=r"kernel is osd in one trace and ews:0.9 in another: join folds of one model"):
         joined([one, made(3, indices=np.array([3, 4, 5]), kernel="ews:0.9")])
+
+
+def test_other_things_than_arrays_are_refused_with_the_way_out():
+    with pytest.raises(InputError, match=r"logits are of type list: give NumPy arrays, such as tensor.numpy\(\)"):
+        Trace([[[1.0]]], np.zeros(1, np.int64))
+    with pytest.raises(InputError, match="labels are float64: give whole numbers"):
+        Trace(np.zeros((1, 1, 1), np.float32), np.zeros(1))

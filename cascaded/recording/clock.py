@@ -20,6 +20,7 @@ from torch import Tensor
 from cascaded.cascade.inputs import Schedule, check_steps
 from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.network import Cascade
+from cascaded.errors import InputError
 
 FULL = "full pass"
 """The network without time: every item gets its final answer at the end."""

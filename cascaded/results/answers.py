@@ -23,6 +23,10 @@ def read_results(file: Path) -> dict[str, Any]:
     told = read_json(file)
     if not isinstance(told, dict) or told.get("format") != FORMAT:
         raise InputError(f"{file} holds no results of format {FORMAT}, the one this cascaded reads: move it away")
+    parts = [told.get(name, {}) for name in ("analyses", "missing", "refused")]
+    parts += list(parts[0].values()) if isinstance(parts[0], dict) else []
+    if not all(isinstance(each, dict) for each in parts):
+        raise InputError(f"{file} was changed and is not what cascaded writes any more: move it away")
     return told
 
 
@@ -38,7 +42,11 @@ def answer_all(
         for question in asked:
             known = before.get(name, {}).get(question.of)
             if again or not _still_holds(known, question, analysis, settings):
-                known = _answer(question, analysis, settings)
+                try:
+                    known = _answer(question, analysis, settings)
+                except InputError as error:  # what is wrong with one does not keep the others from being answered
+                    _update(subject, lambda told, q=question, error=error: _refuse(told, q, str(error)))
+                    continue
                 _add(subject, question, known)
             yield question, known["result"]
     _update(subject, lambda told: _put_clock(told, subject))
@@ -52,11 +60,16 @@ def _update(subject: Subject, change: Callable[[dict[str, Any]], object]) -> Non
     lock = subject.file.with_name(f".{subject.file.name}.lock")
     try:
         with FileLock(lock):
-            told = {"analyses": {}, "missing": {}} | read_results(subject.file) | _about(subject)
+            told = {"analyses": {}, "missing": {}, "refused": {}} | read_results(subject.file) | _about(subject)
             change(told)
             write_json(subject.file, told)
     except PermissionError as error:
         raise InputError(f"{subject.file} cannot be written ({error.strerror}): make its folder writable") from error
+
+
+def _refuse(told: dict[str, Any], question: Question, why: str) -> None:
+    told["analyses"].get(question.analysis, {}).pop(question.of, None)
+    told["refused"].setdefault(question.analysis, {})[question.of] = why
 
 
 def _add(subject: Subject, question: Question, known: dict[str, Any]) -> None:
@@ -65,13 +78,15 @@ def _add(subject: Subject, question: Question, known: dict[str, Any]) -> None:
 
 def _about(subject: Subject) -> dict[str, Any]:
     runs = [run.as_posix() for run in subject.runs]
-    return {"format": FORMAT, "runs": runs, "label": subject.label, "spec": subject.spec.to_json()}
+    about = {"format": FORMAT, "runs": runs, "label": subject.label, "spec": subject.spec.to_json()}
+    return {**about, "passed_over": subject.passed_over}
 
 
 def _keep(told: dict[str, Any], subject: Subject, name: str, asked: Sequence[Question]) -> None:
     """Of an analysis keep what can still be asked; where nothing can, say what would have to be recorded."""
     before = told["analyses"].pop(name, {})
     told["missing"].pop(name, None)
+    told["refused"].pop(name, None)
     if asked:
         told["analyses"][name] = {each.of: before[each.of] for each in asked if each.of in before}
     else:
@@ -82,8 +97,11 @@ def _put_clock(told: dict[str, Any], subject: Subject) -> None:
     """Timings of the same weights, where they were taken."""
     told.pop("clock", None)
     file = subject.runs[0] / "clock.json"
-    clock = read_json(file) if file.exists() else {}
-    if clock.get("weights") in {found.header.origin.weights for found in subject.traces}:
+    try:
+        clock = read_json(file) if file.exists() else {}
+    except InputError:
+        return  # it is measured again in a minute
+    if isinstance(clock, dict) and clock.get("weights") in {found.header.origin.weights for found in subject.traces}:
         told["clock"] = clock
 
 
@@ -96,8 +114,13 @@ def _answer(question: Question, analysis: Analysis, settings: Settings) -> dict[
     return {**made, "seconds": round(time.monotonic() - start, 2), "result": result}
 
 
-def _still_holds(known: dict[str, Any] | None, question: Question, analysis: Analysis, settings: Settings) -> bool:
+def _still_holds(known: Any, question: Question, analysis: Analysis, settings: Settings) -> bool:
     """Whether an answer is of the same traces and settings, and nothing was out of reach then."""
-    if known is None or known["made_from"] != question.made_from:
+    try:
+        same = known["made_from"] == question.made_from and known["made_with"] == analysis.depends_on(settings)
+        figures = [value for value in known["result"]["headline"].values() if value is not None]
+        return (
+            same and not known["result"].get("not measured") and all(isinstance(each, (int, float)) for each in figures)
+        )
+    except (KeyError, TypeError, AttributeError):  # none, or something else than was written
         return False
-    return known["made_with"] == analysis.depends_on(settings) and not known["result"].get("not measured")

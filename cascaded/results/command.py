@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
+from cascaded.results.tables import comparison_table, results_table, shown, wide_console
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
+    from cascaded.progress import Told
     from cascaded.results.groups import Answered
     from cascaded.results.questions import Settings
     from cascaded.results.subjects import Subject
@@ -62,12 +65,9 @@ def analyse(
 
     names, settings = chosen(only), Settings(failing, epochs, seed)
     subjects = find_subjects(runs)
-    if len(subjects) == 1 and all(name in ACROSS for name in names):
-        raise InputError(f"{names[0]} compares runs, {runs[0]} is one: give several, such as runs of all lambdas")
+    _check(runs, subjects, names, out)
     names = [name for name in names if name not in ACROSS]
-    if not any(subject.traces for subject in subjects):
-        raise InputError(f"no trace is recorded in {', '.join(map(str, runs))}: cascaded record {runs[0]} makes one")
-    console = _console()
+    console = wide_console()
     all_answered = []
     with progress("analysing", len(subjects) * len(names)) as bar:
         for subject in subjects:
@@ -76,22 +76,28 @@ def analyse(
     for answered in all_answered:
         if galleries:
             _draw(answered, console)
-        console.print(_table(answered))
-        console.print(f"wrote {answered.subject.file}", soft_wrap=True)
+        console.print(results_table(answered, names))
+        _say(console, f"wrote {answered.subject.file}")
     if len(subjects) > 1:
         _compare(all_answered, settings, out or _common(subjects) / "comparison.json", console)
+    _conclude(subjects, names)
 
 
-def _console() -> Console:
-    from rich.console import Console
+def _check(runs: Sequence[Path], subjects: list[Subject], names: list[str], out: Path | None) -> None:
+    """What was asked for can be done with what there is."""
+    from cascaded.results.registry import ACROSS
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 150  # in a file or a pipe nothing needs to wrap
-    return console
+    if len(subjects) == 1 and all(name in ACROSS for name in names):
+        raise InputError(f"{names[0]} compares runs, {runs[0]} is one: give several, such as runs of all lambdas")
+    if len(subjects) == 1 and out is not None:
+        raise InputError(f"--out is {out}, for comparing several runs, {runs[0]} is one: leave it out")
+    if not any(subject.traces for subject in subjects):
+        passed = [why for subject in subjects for why in subject.passed_over.values()]
+        way = f"cascaded record {shlex.quote(str(runs[0]))} makes one"
+        raise InputError(passed[0] if passed else f"no trace is recorded in {', '.join(map(str, runs))}: {way}")
 
 
-def _answered(subject: Subject, names: list[str], settings: Settings, again: bool, bar: Any) -> Answered:
+def _answered(subject: Subject, names: list[str], settings: Settings, again: bool, bar: Told) -> Answered:
     from cascaded.results.answers import answer_all
     from cascaded.results.groups import Answered
 
@@ -110,68 +116,54 @@ def _draw(answered: Answered, console: Console) -> None:
     for (analysis, of), (question, result) in answered.answers.items():
         if analysis == "selection_latency":
             try:
-                origin = question.traces[0].header.origin
+                origin = question.judged.origin
                 file = draw_gallery(answered.subject, of, origin.split, origin.images, result)
-                console.print(f"wrote {file}", soft_wrap=True)
+                _say(console, f"wrote {file}")
             except InputError as error:  # results do not need the images, pictures do
-                console.print(f"no gallery of {of}: {error}", soft_wrap=True)
-
-
-def _table(answered: Answered) -> Table:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    from cascaded.results.answers import read_results
-
-    subject = answered.subject
-    title = f"{subject.name}: {subject.label}, seed {subject.spec.seed}"
-    table = Table(box=box.SIMPLE_HEAD, title=escape(title), title_justify="left")
-    for heading in ("analysis", "of", "result"):
-        table.add_column(heading, overflow="fold")
-    for (analysis, of), (_, result) in answered.answers.items():
-        told = ", ".join(f"{name} {shown(value)}" for name, value in result["headline"].items())
-        table.add_row(analysis, escape(of), told or "; ".join(result.get("not measured", {}).values()))
-    for name, way in read_results(subject.file).get("missing", {}).items():
-        table.add_row(f"[dim]{name}", "", f"[dim]not recorded: {escape(way)}")
-    return table
+                _say(console, f"no gallery of {of}: {error}")
 
 
 def _compare(all_answered: list[Answered], settings: Settings, file: Path, console: Console) -> None:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
     from cascaded.files import write_json
     from cascaded.progress import progress
     from cascaded.results.groups import grouped
-    from cascaded.results.summary import asked, summarise
+    from cascaded.results.summary import rows, summarise
 
     groups = grouped(all_answered)
-    with progress("comparing", len(asked(groups))) as bar:
+    with progress("comparing", len(rows(groups))) as bar:
         told = summarise(groups, settings, told=bar.advance)
     write_json(file, told)
-    title = "means over seeds, +- SEM without the variance between seeds; of one seed, SEM over items"
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
-    for heading in ("analysis", "of", "figure", *(group.label for group in groups)):
-        table.add_column(escape(heading), overflow="fold")
-    for each in told["tables"]:
-        cells = [each["estimates"].get(group.label) for group in groups]
-        sems = ["" if not cell or cell["sem"] is None else f" +- {shown(cell['sem'])}" for cell in cells]
-        values = ["" if not cell else shown(cell["value"]) + sem for cell, sem in zip(cells, sems, strict=True)]
-        table.add_row(each["analysis"], escape(each["of"]), each["metric"], *values)
     for name, effect in told["lambda_effect"].items():
         accuracies = zip(effect.get("lambdas", []), effect.get("estimates", []), strict=True)
         cells = ", ".join(f"{lam}: {shown(each['value'])}" for lam, each in accuracies) or effect["not measured"]
-        console.print(f"final accuracy by lambda, {escape(name)}: {cells}", soft_wrap=True)
-    console.print(table)
-    console.print(f"wrote {file}", soft_wrap=True)
+        _say(console, f"final accuracy by lambda, {name}: {cells}")
+    console.print(comparison_table(told))
+    _say(console, f"wrote {file}")
 
 
 def _common(subjects: list[Subject]) -> Path:
-    return Path(os.path.commonpath([subject.file.parent.resolve() for subject in subjects]))
+    """The folder that holds them all; this one where that would be all of the disk."""
+    common = Path(os.path.commonpath([subject.file.parent.resolve() for subject in subjects]))
+    return common if len(common.parts) > 2 else Path()
 
 
-def shown(value: float | None) -> str:
-    """A figure with four digits; a dash where there is none."""
-    return "-" if value is None else f"{value:.4g}"
+def _conclude(subjects: list[Subject], names: list[str]) -> None:
+    """What could not be answered is said last, and loudest."""
+    from cascaded.results.answers import read_results
+
+    refused = [
+        (subject, name, why)
+        for subject in subjects
+        for name, each in read_results(subject.file).get("refused", {}).items()
+        for why in each.values()
+        if name in names
+    ]
+    if refused:
+        subject, name, why = refused[0]
+        more = f" ({len(refused)} in all)" if len(refused) > 1 else ""
+        raise InputError(f"{subject.name}: {name} could not be answered{more}, {why}")
+
+
+def _say(console: Console, line: str) -> None:
+    """A line as it is: names of folders may look like markup."""
+    console.print(line, markup=False, soft_wrap=True)

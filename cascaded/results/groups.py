@@ -12,7 +12,8 @@ from cascaded.errors import InputError
 from cascaded.results.questions import Question
 from cascaded.results.subjects import Subject
 
-Key = tuple[str, str]  # analysis, and what it was asked of
+Key = tuple[str, str]  # analysis, and the name of the trace it was asked of
+Row = tuple[str, str, str, str]  # analysis, what was asked, of which source, of which of its images
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,34 @@ def labels_of(subjects: Sequence[Subject]) -> list[str]:
         often = Counter(names)
         names = [f"{name} {told}" if often[name] > 1 else name for name, told in zip(names, more, strict=True)]
     return names
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A group under one schedule: what stands in one column.
+
+    Attributes:
+        label: The group's; the schedule is told where it is not the model's own, as in SerialCE x 9.
+        group: Whose it is.
+        by_seed: What was answered, by seed and by what was asked, whatever the schedule.
+    """
+
+    label: str
+    group: Group
+    by_seed: Mapping[int, Mapping[Row, tuple[Question, dict[str, Any]]]]
+
+
+def conditions(groups: Sequence[Group]) -> list[Condition]:
+    """Groups schedule by schedule, so that serial and cascaded networks that saw the same stand in one row."""
+    found = []
+    for group in groups:
+        own = group.first.spec.method.schedule
+        by_schedule: dict[str, dict[int, dict[Row, tuple[Question, dict[str, Any]]]]] = {own: {}}
+        for seed, each in group.by_seed.items():
+            for question, result in each.answers.values():
+                schedule, row = question.schedule, question.row
+                by_schedule.setdefault(schedule, {}).setdefault(seed, {})[row] = question, result
+        for schedule, by_seed in by_schedule.items():
+            label = group.label if schedule == own else f"{group.label}, {schedule}"
+            found += [Condition(label, group, by_seed)] if by_seed else []
+    return found

@@ -35,6 +35,7 @@ def ask_learned_stopper(subject: Subject, settings: Settings) -> list[Question]:
             test.name,
             (validation, test),
             lambda validation=validation, test=test: answer(validation, test),
+            place=1,
         )
         for validation, test in pairs(subject, known_tests(subject))
     ]
@@ -63,7 +64,7 @@ def ask_out_of_distribution(subject: Subject, settings: Settings) -> list[Questi
         if outside:
             traces = (*inside, *(found for pair in outside.values() for found in pair))
             ask = lambda inside=inside, outside=outside: answer(inside, outside)  # noqa: E731
-            asked.append(Question("out_of_distribution", inside[1].name, traces, ask))
+            asked.append(Question("out_of_distribution", inside[1].name, traces, ask, place=1))
     return asked
 
 

@@ -63,6 +63,7 @@ class Question:
         answer: Computes the result, as JSON has it, with a `headline`.
         statistics: Headlines as functions of drawn items, where there are such.
         items: How many items there are to draw.
+        place: Which of the traces is the one that is judged; others are trained on, or held against it.
     """
 
     analysis: str
@@ -71,11 +72,23 @@ class Question:
     answer: Callable[[], dict[str, Any]]
     statistics: Callable[[], Mapping[str, Statistic]] = dict
     items: int = 0
+    place: int = 0
 
     @property
     def made_from(self) -> dict[str, str]:
         """The digest of every trace it reads: the same traces give the same answer."""
         return {found.name: found.digest for found in self.traces}
+
+    @property
+    def schedule(self) -> str:
+        """How the network was run."""
+        return self.traces[self.place].header.origin.schedule
+
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        """What is asked, of which images: answers to the same stand side by side."""
+        found = self.traces[self.place]
+        return self.analysis, found.what, found.header.origin.images, found.header.origin.shown
 
     @cached_property
     def known_statistics(self) -> Mapping[str, Statistic]:
@@ -83,9 +96,9 @@ class Question:
         return self.statistics()
 
     @cached_property
-    def first(self) -> Trace:
-        """The first of its traces, loaded once."""
-        return self.traces[0].load()
+    def judged(self) -> Trace:
+        """The trace that is judged, loaded once."""
+        return self.traces[self.place].load()
 
     def intervals(self, seed: int) -> dict[str, Any]:
         """A bootstrap interval over items for each headline that has one."""

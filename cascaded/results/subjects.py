@@ -9,9 +9,11 @@ from functools import cached_property
 from pathlib import Path
 
 from cascaded.errors import InputError
+from cascaded.learning.checkpoint import DamagedError, newest
 from cascaded.learning.method import TD
 from cascaded.learning.runs import find_runs, read_spec
 from cascaded.learning.spec import Spec
+from cascaded.learning.trained import digest
 from cascaded.trace.store import Header, load_trace, read_header
 from cascaded.trace.trace import Trace, joined
 
@@ -30,6 +32,16 @@ class Found:
     def images(self) -> int:
         """How many there are, each counted once."""
         return self.items // self.header.origin.trials
+
+    @property
+    def what(self) -> str:
+        """What was asked of the network, whatever its schedule: `cifar10 test, 9 cycles, 10000 images`."""
+        origin, noise = self.header.origin, self.header.origin.noise
+        fine = origin.kernel not in ("osd", "none")
+        time = f"{origin.kernel}, {self.header.steps} steps" if fine else f"{self.header.steps} cycles"
+        if noise is not None:
+            time = f"{noise.protocol} {noise.name}" + (f", {origin.kernel}" if fine else "")
+        return f"{origin.data} {origin.split}, {time}, {self.images} images"
 
     def load(self) -> Trace:
         """The trace; of folds, all of them joined."""
@@ -63,52 +75,81 @@ class Subject:
     @property
     def label(self) -> str:
         """Model and lambda: `cascaded-td(0)`."""
-        loss = self.spec.method.loss
-        return (
-            f"{self.spec.model}({':'.join(f'{each:g}' for each in loss.knots)})"
-            if isinstance(loss, TD)
-            else (self.spec.model)
-        )
+        loss, model = self.spec.method.loss, self.spec.model
+        return f"{model}({':'.join(f'{each:g}' for each in loss.knots)})" if isinstance(loss, TD) else model
+
+    @property
+    def traces(self) -> list[Found]:
+        """What was recorded of the network as it is now; of folds, what was recorded of all of them."""
+        return self._looked[0]
+
+    @property
+    def passed_over(self) -> dict[str, str]:
+        """Files among the traces that cannot be used, and why."""
+        return self._looked[1]
 
     @cached_property
-    def traces(self) -> list[Found]:
-        """What was recorded; of folds, what was recorded of all of them."""
-        names = sorted({file.name for run in self.runs for file in (run / "traces").glob("*.safetensors")})
-        found = []
-        for name in names:
-            files = [run / "traces" / name for run in self.runs]
-            if all(file.exists() for file in files):
-                headers = [read_header(file) for file in files]
-                if len(files) > 1 and headers[0].origin.split != "validation":
-                    continue  # all folds have judged the same images: such traces cannot be joined
-                digest = hashlib.sha256(repr(headers).encode()).hexdigest()  # of values and of what is told of them
-                items = sum(header.items for header in headers)
-                found.append(Found(Path(name).stem, tuple(files), headers[0], digest, items))
-        return found
+    def _looked(self) -> tuple[list[Found], dict[str, str]]:
+        found, passed = [], {}
+        weights = [weights_of(run) for run in self.runs]
+        for name in sorted({file.name for run in self.runs for file in (run / "traces").glob("*.safetensors")}):
+            looked = look([run / "traces" / name for run in self.runs], weights)
+            if isinstance(looked, Found):
+                found.append(looked)
+            else:
+                passed[Path(name).stem] = looked
+        return found, passed
+
+
+def look(files: Sequence[Path], weights: Sequence[str | None]) -> Found | str:
+    """A trace by its files, one a fold, held against the networks that are there now; or why it cannot be used."""
+    try:
+        return _look(files, weights)
+    except InputError as error:
+        return str(error)
+
+
+def _look(files: Sequence[Path], weights: Sequence[str | None]) -> Found:
+    there = [file for file in files if file.exists()]
+    if len(there) < len(files):
+        raise InputError(
+            f"{there[0].name} is recorded of {len(there)} of {len(files)} folds: the same cascaded crossval again "
+            "records the others"
+        )
+    headers = [read_header(file) for file in files]
+    for file, header, now in zip(files, headers, weights, strict=True):
+        if now is not None and header.origin.weights != now:
+            raise InputError(
+                f"{file} is of weights {header.origin.weights[:12]}, the run's last checkpoint has {now[:12]}: record "
+                "it with --again"
+            )
+    if len(files) > 1 and headers[0].origin.split != "validation":
+        raise InputError(f"{files[0].name} shows all folds the same images, and cannot be joined: look at one fold")
+    made_from = hashlib.sha256(repr(headers).encode()).hexdigest()  # of values and of what is told of them
+    return Found(files[0].stem, tuple(files), headers[0], made_from, sum(header.items for header in headers))
+
+
+def weights_of(run: Path) -> str | None:
+    """The digest of a run's newest weights; None where there are none to hold a trace against."""
+    try:
+        found = newest(run)
+    except DamagedError:
+        return None
+    return None if found is None else digest(found.model)
 
 
 def find_subjects(places: Sequence[Path]) -> list[Subject]:
-    """Everything in or below some folders that can be analysed."""
-    subjects: dict[tuple[Path, Spec], Subject] = {}
+    """Everything in or below some folders that can be analysed. Folds that are not all there stand each for itself."""
+    folds: dict[Path, list[Path]] = {}
+    subjects: dict[Path, Subject] = {}
     for run in find_runs(places):
         spec = read_spec(run)
-        if spec.fold is None:
-            subjects[run / "results.json", spec] = Subject((run,), spec, run / "results.json")
-            continue
-        home, folds = run.parent.parent, spec.fold[1]  # OUT/MODEL/foldKofN/SEED
-        key = (home / f"results-{folds}folds-{spec.seed}.json", replace(spec, fold=None))
-        before = subjects.get(key)
-        subjects[key] = Subject((*(before.runs if before else ()), run), key[1], key[0])
-    for subject in subjects.values():
-        _check_folds(subject)
+        subjects[run] = Subject((run,), spec, run / "results.json")
+        if spec.fold is not None:  # OUT/MODEL/foldKofN/SEED
+            folds.setdefault(run.parent.parent / f"results-{spec.fold[1]}folds-{spec.seed}.json", []).append(run)
+    for file, runs in folds.items():
+        specs = [subjects[run].spec for run in runs]
+        if len({spec.fold for spec in specs}) == (specs[0].fold or (0, 0))[1]:
+            whole = Subject(tuple(runs), replace(specs[0], fold=None), file)
+            subjects = {run: subject for run, subject in subjects.items() if run not in runs} | {runs[0]: whole}
     return list(subjects.values())
-
-
-def _check_folds(subject: Subject) -> None:
-    """Of a cross-validation all folds are there: what one has not seen, no other can stand for."""
-    fold = read_spec(subject.runs[0]).fold
-    if fold is not None and len(subject.runs) != fold[1]:
-        raise InputError(
-            f"{subject.file.parent} holds {len(subject.runs)} of {fold[1]} folds: the same cascaded crossval again "
-            "trains and records the others"
-        )
