@@ -94,12 +94,15 @@ def test_a_wrong_command_shows_no_traceback():
 
 def test_bench_writes_what_it_shows(tmp_path):
     small = ["--width", "2", "--batch", "4", "--size", "16", "--repeats", "1", "--threads", "1", "--no-memory"]
-    told = cascaded("bench", *small, "--json", str(tmp_path / "new" / "bench.json"))
+    told = cascaded("bench", *small, "--record", "10", "--json", str(tmp_path / "new" / "bench.json"))
     assert told.returncode == 0, told.stderr
     assert "faster than loop" in told.stdout
+    assert "recording 10 images at width 2" in told.stdout
     assert f"wrote {tmp_path / 'new' / 'bench.json'}" in told.stdout.replace("\n", "")
-    settings = json.loads((tmp_path / "new" / "bench.json").read_text())["settings"]
-    assert [setting["task"] for setting in settings] == ["train", "evaluate"]
+    written = json.loads((tmp_path / "new" / "bench.json").read_text())
+    assert [setting["task"] for setting in written["settings"]] == ["train", "evaluate"]
+    assert [each["items"] for each in written["recording"]] == [10]
+    assert set(written["analyses"]) >= {"speed_accuracy", "prototypicality"}
 
 
 def test_train_from_nothing_then_again(tmp_path):

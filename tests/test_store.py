@@ -165,6 +165,6 @@ def test_other_files_are_refused(tmp_path):
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(
-        InputError, match=r"cannot be written \(.*\), it needs 0 MiB: make room, or choose another place"
+        InputError, match=r"cannot be written \(.*\), it needs 0\.0 MiB: make room, or choose another place"
     ):
         save_trace(made(), tmp_path / "file" / "t.safetensors")
