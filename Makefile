@@ -32,7 +32,7 @@ demo: setup  ## a cascade beside the published way, on a small network (under a 
 	$(BIN)/cascaded bench --width 8 --batch 32 --repeats 5
 
 test: lint  ## ruff, pyright and pytest, with warnings as errors
-	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal
 
 lint: setup  ## ruff and pyright alone
 	$(BIN)/ruff check .

@@ -266,3 +266,9 @@ def test_epochs_and_seed_reach_what_is_trained(tmp_path):
     assert told["learned_stopper", "digits-test"]["recipe"]["seed"] == 3
     assert told["out_of_distribution", "digits-test"]["recipe"]["epochs"] == 2
     assert told["out_of_distribution", "digits-test"]["seed"] == 3
+
+
+def test_of_several_validation_traces_the_largest_is_trained_on(tmp_path):
+    few = replace(VALIDATION.select(np.arange(5)), origin=VALIDATION.origin)
+    told = ask(subject(tmp_path, {**EVERYTHING, "digits-validation-5images": few}), ["learned_stopper"])
+    assert told["learned_stopper", "digits-test"]["trained on"] == "digits-validation"

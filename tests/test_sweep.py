@@ -68,6 +68,15 @@ def test_a_run_that_says_nothing_before_it_fails_stops_no_other(tmp_path, monkey
     assert "ended with code -9" in capsys.readouterr().err
 
 
+@pytest.fixture
+def _heard():
+    """Processes that are started here hear SIGINT, also where the tests run in the background and ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_heard")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_sweep_that_is_interrupted_or_killed_leaves_no_run_behind(sweep, tmp_path, how):
     with sweep("--epochs", "500", "--jobs", "1", start=subprocess.Popen) as going:

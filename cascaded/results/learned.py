@@ -69,24 +69,23 @@ def ask_out_of_distribution(subject: Subject, settings: Settings) -> list[Questi
 
 
 def pairs(subject: Subject, traces: list[Found]) -> list[tuple[Found, Found]]:
-    """Validation and test traces of the same data, recorded alike; folds have no test images."""
+    """For every test trace the validation trace of the same data, recorded alike; of several the largest.
+
+    Folds have no test images of their own.
+    """
     if len(subject.runs) > 1:
         return []
-    return [
-        (validation, test)
-        for validation in traces
-        for test in traces
-        if validation.header.origin.split == "validation"
-        and test.header.origin.split == "test"
-        and validation.header.origin.data == test.header.origin.data
-        and alike(validation, test)
-    ]
+    found = []
+    for test in (each for each in traces if each.header.origin.split == "test"):
+        others = [each for each in traces if each.header.origin.split == "validation" and alike(each, test)]
+        if same := [each for each in others if each.header.origin.data == test.header.origin.data]:
+            found.append((max(same, key=lambda each: each.items), test))
+    return found
 
 
 def alike(one: Found, other: Found) -> bool:
     """Whether two traces are of the same network, run in the same way."""
     a, b = one.header, other.header
-    same = all(
-        getattr(a.origin, what) == getattr(b.origin, what) for what in ("weights", "kernel", "schedule", "noise")
-    )
+    names = ("weights", "kernel", "schedule", "noise")
+    same = all(getattr(a.origin, what) == getattr(b.origin, what) for what in names)
     return same and a.steps == b.steps

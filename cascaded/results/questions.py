@@ -35,13 +35,11 @@ class Settings:
         failing: Share of items that may fail to reach the threshold of selection latency, which is chosen by it.
         epochs: Of what is trained, the stopper and MetaCog; the paper's 300 by default.
         seed: Where training and draws start from.
-        draws: How often items are drawn for an interval.
     """
 
     failing: float = 0.1
     epochs: int = 300
     seed: int = 0
-    draws: int = DRAWS
 
     def __post_init__(self):
         if self.seed < 0:
@@ -91,11 +89,6 @@ class Question:
         return self.analysis, found.what, found.header.origin.images, found.header.origin.shown
 
     @cached_property
-    def known_statistics(self) -> Mapping[str, Statistic]:
-        """The statistics, made once."""
-        return self.statistics()
-
-    @cached_property
     def judged(self) -> Trace:
         """The trace that is judged, loaded once."""
         return self.traces[self.place].load()
@@ -104,7 +97,7 @@ class Question:
         """A bootstrap interval over items for each headline that has one."""
         return {
             name: bootstrap(statistic, self.items, DRAWS, seed=seed).to_json()
-            for name, statistic in self.known_statistics.items()
+            for name, statistic in self.statistics().items()
         }
 
 

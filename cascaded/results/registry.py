@@ -10,7 +10,7 @@ from typing import Any
 
 from cascaded.errors import InputError
 from cascaded.results import learned, questions
-from cascaded.results.questions import Question, Settings
+from cascaded.results.questions import DRAWS, Question, Settings
 from cascaded.results.subjects import Subject
 
 
@@ -34,8 +34,8 @@ class Analysis:
 
     def depends_on(self, settings: Settings) -> dict[str, Any]:
         """What besides the traces an answer was made with."""
-        named = {name: getattr(settings, name) for name in (*self.reads, "seed", "draws")}
-        return {**named, "version": self.version}
+        named = {name: getattr(settings, name) for name in (*self.reads, "seed")}
+        return {**named, "draws": DRAWS, "version": self.version}
 
 
 FINE = "--kernel ews:0.9 --steps 70"

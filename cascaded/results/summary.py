@@ -132,17 +132,17 @@ class Comparison:
             return paired([columns[a][seed] for seed in seeds], [columns[b][seed] for seed in seeds]).to_json()
         value = columns[a][seeds[0]] - columns[b][seeds[0]]
         one, other = (self.conditions[label].by_seed[seeds[0]][row][0] for label in (a, b))
-        drawn = [self.drawn(label, seeds[0], row, metric) for label in (a, b)]
+        drawn = [self.drawn(label, seeds[0], row).get(metric) for label in (a, b)]
         if drawn[0] is None or drawn[1] is None or not _same_items(one, other):
             return {"difference": value, "low": None, "high": None, "n": 1}
         found = percentile_interval(value, drawn[0] - drawn[1], one.items).to_json()
         return {"difference": found.pop("value"), **found}
 
-    def _drawn(self, label: str, seed: int, row: Row, metric: str) -> Float64[np.ndarray, "draws"] | None:
-        """A figure of the same drawn items as every other condition's; None where it is not one over items."""
+    def _drawn(self, label: str, seed: int, row: Row) -> dict[str, Float64[np.ndarray, "draws"]]:
+        """Every figure that is one over items, of the same drawn items as every other condition's."""
         question, _ = self.conditions[label].by_seed[seed][row]
-        statistic = question.known_statistics.get(metric)
-        return None if statistic is None else drawn_figures(statistic, question.items, DRAWS, self.settings.seed)
+        statistics = question.statistics().items()
+        return {name: drawn_figures(each, question.items, DRAWS, self.settings.seed) for name, each in statistics}
 
 
 def _same_items(one: Question, other: Question) -> bool:
