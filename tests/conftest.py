@@ -13,7 +13,12 @@ SHAPES_CHECKED += ["data.draws", "data.optics", "data.perlin", "learning.learner
 install_import_hook([f"cascaded.{module}" for module in SHAPES_CHECKED], f"{tests.checked.__name__}.checked")
 
 settings.register_profile(
-    "cascaded", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "cascaded",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("cascaded")
 torch.set_num_threads(1)
