@@ -66,7 +66,7 @@ def analyse(
     names, settings = chosen(only), Settings(failing, epochs, seed)
     subjects = find_subjects(runs)
     _check(runs, subjects, names, out)
-    names = [name for name in names if name not in ACROSS]
+    across, names = set(names) & set(ACROSS), [name for name in names if name not in ACROSS]
     console = wide_console()
     all_answered = []
     with progress("analysing", len(subjects) * len(names)) as bar:
@@ -79,7 +79,7 @@ def analyse(
         console.print(results_table(answered, names))
         _say(console, f"wrote {answered.subject.file}")
     if len(subjects) > 1:
-        _compare(all_answered, settings, out or _common(subjects) / "comparison.json", console)
+        _compare(all_answered, settings, out or _common(subjects) / "comparison.json", console, bool(across))
     _conclude(subjects, names)
 
 
@@ -123,7 +123,9 @@ def _draw(answered: Answered, console: Console) -> None:
                 _say(console, f"no gallery of {of}: {error}")
 
 
-def _compare(all_answered: list[Answered], settings: Settings, file: Path, console: Console) -> None:
+def _compare(
+    all_answered: list[Answered], settings: Settings, file: Path, console: Console, lambdas: bool = True
+) -> None:
     from cascaded.files import write_json
     from cascaded.progress import progress
     from cascaded.results.groups import grouped
@@ -133,7 +135,7 @@ def _compare(all_answered: list[Answered], settings: Settings, file: Path, conso
     with progress("comparing", len(rows(groups))) as bar:
         told = summarise(groups, settings, told=bar.advance)
     write_json(file, told)
-    for name, effect in told["lambda_effect"].items():
+    for name, effect in told["lambda_effect"].items() if lambdas else ():
         accuracies = zip(effect.get("lambdas", []), effect.get("estimates", []), strict=True)
         cells = ", ".join(f"{lam}: {shown(each['value'])}" for lam, each in accuracies) or effect["not measured"]
         _say(console, f"final accuracy by lambda, {name}: {cells}")
