@@ -12,7 +12,7 @@ from scipy.stats import entropy as scipy_entropy
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from cascaded.analysis.metacog import MetaCogRecipe, train_metacog
-from cascaded.analysis.ood import FORMS, Pair, auroc, features, fpr_at, out_of_distribution
+from cascaded.analysis.ood import BASELINE, FORMS, OutOfDistribution, Pair, auroc, features, fpr_at, out_of_distribution
 from cascaded.errors import InputError
 from cascaded.trace.origin import Origin
 from cascaded.trace.trace import Trace
@@ -232,3 +232,20 @@ def test_classifiers_are_trained_on_validation_images_of_both_sides(monkeypatch)
     read = features(inside.validation, "msp"), features(outside.validation, "msp")
     assert np.array_equal(seen[0][0], read[0])
     assert np.array_equal(seen[0][1], read[1])
+
+
+def test_intervals_hold_their_figures_and_are_those_of_drawn_images():
+    rng = np.random.default_rng(0)
+    row = {
+        BASELINE: (rng.normal(1, 1, 400), rng.normal(0, 1, 300)),
+        "msp all": (rng.normal(2, 1, 400), rng.normal(0, 1, 300)),
+    }
+    found = OutOfDistribution({"x": row}, MetaCogRecipe(), 0)
+    intervals = found.intervals(draws=300)
+    assert set(intervals) == set(found.headline)
+    for name, each in intervals.items():
+        assert each.low < each.value == found.headline[name] < each.high
+    fresh = [auroc(rng.normal(1, 1, 400), rng.normal(0, 1, 300)) for _ in range(300)]
+    assert intervals["auroc baseline"].sem == pytest.approx(np.std(fresh), rel=0.25)
+    assert found.intervals(draws=5) == found.intervals(draws=5)
+    assert found.intervals(draws=5, seed=1) != found.intervals(draws=5)

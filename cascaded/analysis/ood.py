@@ -7,8 +7,8 @@ images. It reads the trace in one of four forms; the baseline reads the confiden
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from itertools import product
 from typing import Any, Literal
 
@@ -19,12 +19,13 @@ from cascaded.analysis.metacog import MetaCog, MetaCogRecipe, train_metacog
 from cascaded.analysis.outputs import confidence, entropy, softmax
 from cascaded.errors import InputError
 from cascaded.progress import progress
-from cascaded.statistics import plain
+from cascaded.statistics import Estimate, percentile_interval, plain
 from cascaded.trace.trace import Trace
 
 Form = Literal["msp", "entropy", "softmax", "logits"]
 FORMS: tuple[Form, ...] = ("msp", "entropy", "softmax", "logits")
 BASELINE = "baseline"
+Scores = tuple[Float[np.ndarray, "inside"], Float[np.ndarray, "outside"]]
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,20 @@ class OutOfDistribution:
     """How well outside images are detected: a row for each outside set, a column for each way to detect them.
 
     Attributes:
-        pairs: By outside set and way (`logits all`, `logits last`, ..., `baseline`).
+        scores: By outside set and way (`logits all`, `logits last`, ..., `baseline`), those of inside and of outside
+            test images.
         recipe: How the classifiers were trained.
         seed: What they were trained from.
     """
 
-    pairs: Mapping[str, Mapping[str, Detection]]
+    scores: Mapping[str, Mapping[str, Scores]]
     recipe: MetaCogRecipe
     seed: int
+
+    @cached_property
+    def pairs(self) -> dict[str, dict[str, Detection]]:
+        """Both figures, by outside set and way."""
+        return {name: {way: _detection(*each) for way, each in row.items()} for name, row in self.scores.items()}
 
     @property
     def mean(self) -> dict[str, Detection]:
@@ -86,6 +93,26 @@ class OutOfDistribution:
         mean = self.mean
         areas = {f"auroc {way}": each.auroc for way, each in mean.items()}
         return areas | {f"fpr {way}": each.fpr for way, each in mean.items()}
+
+    def intervals(self, draws: int = 200, level: float = 0.95, seed: int = 0) -> dict[str, Estimate]:
+        """Intervals of the headline over test images, which are drawn again; the classifiers stay as they are.
+
+        Inside images are drawn once for all outside sets, and all images once for all ways.
+        """
+        generator, value = np.random.default_rng(seed), self.headline
+        drawn: dict[str, list[float]] = {name: [] for name in value}
+        sizes = {name: [len(each) for each in row[BASELINE]] for name, row in self.scores.items()}
+        n = next(iter(sizes.values()))[0]
+        for _ in range(draws):
+            inside = generator.integers(n, size=n)
+            outside = {name: generator.integers(m, size=m) for name, (_, m) in sizes.items()}
+            again = {
+                name: {way: (one[inside], other[outside[name]]) for way, (one, other) in row.items()}
+                for name, row in self.scores.items()
+            }
+            for name, figure in replace(self, scores=again).headline.items():
+                drawn[name].append(figure)
+        return {name: percentile_interval(value[name], np.array(drawn[name]), n, level) for name in value}
 
     def to_json(self) -> dict[str, Any]:
         """As JSON has it; None for what is not known."""
@@ -167,27 +194,29 @@ def out_of_distribution(
         check_same_network(inside.validation, pair.validation)
     recipe = recipe or MetaCogRecipe()
     base = confidence(inside.test)[-1]
-    pairs = {name: {BASELINE: _detection(base, confidence(pair.test)[-1])} for name, pair in outside.items()}
+    scores: dict[str, dict[str, Scores]] = {
+        name: {BASELINE: (base, confidence(pair.test)[-1])} for name, pair in outside.items()
+    }
     train = partial(train_metacog, recipe=recipe, seed=seed)
     with progress("detecting", 2 * len(FORMS) * len(outside), quiet=quiet) as told:
         for form, last in product(FORMS, (False, True)):
             way = f"{form} {'last' if last else 'all'}"
-            for name, found in _detections(inside, outside, partial(features, form=form, last=last), train):
-                pairs[name][way] = found
+            for name, found in _scored(inside, outside, partial(features, form=form, last=last), train):
+                scores[name][way] = found
                 told.advance(what=f"detecting {name} from {way}")
-    return OutOfDistribution(pairs, recipe, seed)
+    return OutOfDistribution(scores, recipe, seed)
 
 
-def _detections(
+def _scored(
     inside: Pair, outside: Mapping[str, Pair], read: Callable[[Trace], np.ndarray], train: Callable[..., MetaCog]
-) -> Iterator[tuple[str, Detection]]:
+) -> Iterator[tuple[str, Scores]]:
     """One way to detect, for each outside set; what is read of the inside is read once."""
     train_in, test_in = read(inside.validation), read(inside.test)
     for name, pair in outside.items():
         train_out = read(pair.validation)
         known = np.arange(len(train_in) + len(train_out)) < len(train_in)
         net = train(np.concatenate([train_in, train_out]), known)
-        yield name, _detection(net.scores(test_in), net.scores(read(pair.test)))
+        yield name, (net.scores(test_in), net.scores(read(pair.test)))
 
 
 def check_same_network(mine: Trace, yours: Trace) -> None:

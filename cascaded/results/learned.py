@@ -51,7 +51,9 @@ def ask_out_of_distribution(subject: Subject, settings: Settings) -> list[Questi
         recipe = MetaCogRecipe(epochs=settings.epochs)
         loaded = {name: Pair(*(found.load() for found in pair)) for name, pair in outside.items()}
         own = Pair(*(found.load() for found in inside))
-        return out_of_distribution(own, loaded, recipe=recipe, seed=settings.seed).to_json()
+        found = out_of_distribution(own, loaded, recipe=recipe, seed=settings.seed)
+        intervals = found.intervals(DRAWS, seed=settings.seed)
+        return found.to_json() | {"intervals": {name: each.to_json() for name, each in intervals.items()}}
 
     strangers = [found for found in subject.traces if not (found.header.origin.known or found.header.origin.noise)]
     asked = []
