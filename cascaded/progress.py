@@ -16,6 +16,10 @@ EVERY = 30.0
 """Seconds between two lines where there is no terminal."""
 
 
+WIDE = 180
+"""Columns where there is no terminal."""
+
+
 class Told:
     """How far a piece of work has come; subclasses show it."""
 
@@ -88,6 +92,19 @@ def progress(what: str, total: int, done: int = 0, quiet: bool = False) -> Itera
     columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn(), said)
     with Progress(*columns, console=console, transient=True) as shown:
         yield Bar(shown, what, total, done)
+
+
+def wide_console() -> Console:
+    """The terminal, for tables; in a file or a pipe there is no edge, and nothing needs to wrap."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDE
+    return console
+
+
+def say(console: Console, line: str) -> None:
+    """A line as it is: names of files and folders may look like markup."""
+    console.print(line, markup=False, soft_wrap=True)
 
 
 def cores() -> int:

@@ -106,13 +106,10 @@ def _record(model: str, widths: tuple[int, ...], size: int, items: int, threads:
 
 
 def _show(results: dict[Setting, dict[str, Measurement]], recorded: dict[str, Any], json: Path | None) -> None:
-    from rich.console import Console
-
     from cascaded.bench.report import save, table
+    from cascaded.progress import wide_console
 
-    console = Console()
-    if not console.is_terminal:
-        console.width = 170  # in a file or a pipe nothing needs to wrap
+    console = wide_console()
     console.print(table(results))
     for each in recorded.get("recording", []):
         console.print(

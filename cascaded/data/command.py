@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from cascaded.progress import say, wide_console
 
 
 def data(
@@ -94,21 +92,6 @@ def draw(action: str, name: str, split: str, options: dict[str, Any], out: Path,
     write_whole(out, lambda part: sheet.save(part, "PNG"))
     say(console, f"wrote {out}")
     say(console, f"next: cascaded train --data {shlex.quote(name)}")
-
-
-def say(console: Console, line: str) -> None:
-    """A line as it is: names of files may look like anything."""
-    console.print(line, markup=False, soft_wrap=True)
-
-
-def wide_console() -> Console:
-    """Where to speak; in a file or a pipe nothing needs to wrap."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 180
-    return console
 
 
 def checked(file: Path) -> Path:

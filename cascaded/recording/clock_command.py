@@ -51,17 +51,15 @@ def clock(
 
     found = find_runs(runs)
     import torch
-    from rich.console import Console
 
     from cascaded.files import write_json
     from cascaded.learning.processes import choose_device
     from cascaded.learning.trained import load_run
+    from cascaded.progress import say, wide_console
     from cascaded.recording.command import use_threads
 
     use_threads(threads)
-    console = Console()
-    if not console.is_terminal:
-        console.width = 150  # in a file or a pipe nothing needs to wrap
+    console = wide_console()
     for folder in found:
         run = load_run(folder, choose_device(device))
         timings, items = clock_run(run, thresholds, batches, limit)
@@ -69,7 +67,7 @@ def clock(
         told = {"format": 1, "weights": run.weights, **about, "timings": [each.to_json() for each in timings]}
         write_json(folder / "clock.json", told)
         console.print(_table(folder, timings))
-        console.print(f"wrote {folder / 'clock.json'}", markup=False, soft_wrap=True)
+        say(console, f"wrote {folder / 'clock.json'}")
 
 
 def clock_run(

@@ -12,7 +12,8 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-from cascaded.results.tables import comparison_table, results_table, shown, wide_console
+from cascaded.progress import say, wide_console
+from cascaded.results.tables import comparison_table, results_table, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +78,7 @@ def analyse(
         if galleries:
             _draw(answered, console)
         console.print(results_table(answered, names))
-        _say(console, f"wrote {answered.subject.file}")
+        say(console, f"wrote {answered.subject.file}")
     if len(subjects) > 1:
         _compare(all_answered, settings, out or _common(subjects) / "comparison.json", console, bool(across))
     _conclude(subjects, names)
@@ -118,9 +119,9 @@ def _draw(answered: Answered, console: Console) -> None:
             try:
                 origin = question.judged.origin
                 file = draw_gallery(answered.subject, of, origin.split, origin.images, result)
-                _say(console, f"wrote {file}")
+                say(console, f"wrote {file}")
             except InputError as error:  # results do not need the images, pictures do
-                _say(console, f"no gallery of {of}: {error}")
+                say(console, f"no gallery of {of}: {error}")
 
 
 def _compare(
@@ -138,9 +139,9 @@ def _compare(
     for name, effect in told["lambda_effect"].items() if lambdas else ():
         accuracies = zip(effect.get("lambdas", []), effect.get("estimates", []), strict=True)
         cells = ", ".join(f"{lam}: {shown(each['value'])}" for lam, each in accuracies) or effect["not measured"]
-        _say(console, f"final accuracy by lambda, {name}: {cells}")
+        say(console, f"final accuracy by lambda, {name}: {cells}")
     console.print(comparison_table(told))
-    _say(console, f"wrote {file}")
+    say(console, f"wrote {file}")
 
 
 def _common(subjects: list[Subject]) -> Path:
@@ -164,8 +165,3 @@ def _conclude(subjects: list[Subject], names: list[str]) -> None:
         subject, name, why = refused[0]
         more = f" ({len(refused)} in all)" if len(refused) > 1 else ""
         raise InputError(f"{subject.name}: {name} could not be answered{more}, {why}")
-
-
-def _say(console: Console, line: str) -> None:
-    """A line as it is: names of folders may look like markup."""
-    console.print(line, markup=False, soft_wrap=True)

@@ -6,20 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from cascaded.results.groups import Answered
-
-
-def wide_console() -> Console:
-    """The terminal; in a file or a pipe nothing needs to wrap."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 150
-    return console
 
 
 def results_table(answered: Answered, names: Sequence[str]) -> Table:

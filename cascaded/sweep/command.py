@@ -14,7 +14,7 @@ from cascaded.errors import InputError
 from cascaded.learning.method import MethodName
 from cascaded.learning.options import Options
 from cascaded.learning.spec import Spec
-from cascaded.progress import cores
+from cascaded.progress import cores, wide_console
 from cascaded.sweep.plan import Job, State, plan
 
 if TYPE_CHECKING:
@@ -133,11 +133,7 @@ def _train_all(
 
 
 def _conclude(states: dict[Job, State], outcomes: dict[Job, Outcome], dry_run: bool) -> None:
-    from rich.console import Console
-
-    console = Console()
-    if not console.is_terminal:
-        console.width = 150  # in a file or a pipe nothing needs to wrap
+    console = wide_console()
     console.print(_table(states, outcomes))
     counts = Counter(states.values())
     if counts["failed"]:
