@@ -78,6 +78,7 @@ def record(
     showing: Annotated[Showing, tyro.conf.arg(name="")],
     *,
     embeddings: bool = False,
+    states: int | None = None,
     half: bool = False,
     again: bool = False,
     device: str = "auto",
@@ -93,6 +94,8 @@ def record(
         runs: Folders of runs, or folders that hold some.
         showing: What is shown, and how.
         embeddings: Also keep what the head reads at the last step: for centrality.
+        states: Also keep what every block holds at every step, for so many of the images, in RUN/states: the report's
+            explorer shows them.
         half: Keep half precision, in half the space.
         again: Record anew what is there, also where it is of other weights or images.
         device: auto, cpu, cuda, cuda:1, mps.
@@ -104,6 +107,7 @@ def record(
         raise InputError("no run is given: say which, as in cascaded record runs/td0/0")
     found = find_runs(runs)
     showing.check()
+    check_states(states, showing.noise)
     from cascaded.learning.processes import choose_device
     from cascaded.learning.trained import load_run
 
@@ -111,7 +115,7 @@ def record(
     for folder in found:
         run = load_run(folder, choose_device(device))
         try:
-            files = record_run(run, showing, embeddings=embeddings, half=half, again=again)
+            files = record_run(run, showing, embeddings=embeddings, states=states, half=half, again=again)
         except UndelayedError as error:
             if len(found) == 1:
                 raise
@@ -132,14 +136,30 @@ def use_threads(threads: int | None) -> None:
         torch.set_num_threads(threads)
 
 
+def check_states(count: int | None, noise: str | None) -> None:
+    """States can be asked for."""
+    if count is not None and count < 1:
+        raise InputError(f"--states is {count}: give a number of images of at least 1")
+    if count is not None and noise is not None:
+        raise InputError(f"--states are of still images, --noise is {noise}: leave one out")
+
+
 def record_run(
-    run: Trained, showing: Showing, *, embeddings: bool = False, half: bool = False, again: bool = False
+    run: Trained,
+    showing: Showing,
+    *,
+    embeddings: bool = False,
+    states: int | None = None,
+    half: bool = False,
+    again: bool = False,
 ) -> dict[Path, bool]:
     """Record one network, with a progress bar: the files, and whether each was recorded now."""
     from cascaded.learning.runs import is_done
     from cascaded.progress import progress
     from cascaded.recording.record import record as record_traces
     from cascaded.recording.shown import shown_images
+    from cascaded.recording.states import record_states
+    from cascaded.recording.views import Still
 
     view = make_view(run, showing)
     images, items = shown_images(run, showing.data, showing.split, showing.limit)
@@ -149,7 +169,12 @@ def record_run(
             bar.say(f"{run.folder} is not trained to the end: its network of step {run.step} is recorded")
         part = "" if showing.limit is None else f"-{showing.limit}images"
         options = {"embeddings": embeddings, "half": half, "again": again, "part": part}
-        return record_traces(run, images, view, items=items, told=bar.advance, **options)
+        files = record_traces(run, images, view, items=items, told=bar.advance, **options)
+        if states is not None and isinstance(view, Still):
+            bar.advance(0, f"{what}: states")
+            file, new = record_states(run, images, view, items, states, again)
+            files[file] = new
+        return files
 
 
 @contextmanager
