@@ -2,19 +2,20 @@
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from cascaded.data import load
 from cascaded.data.sheet import contact_sheet
 from cascaded.errors import InputError
-from cascaded.results.galleries import draw_gallery
+from cascaded.results.galleries import draw_gallery, ends_file, read_ends, small
 from cascaded.results.subjects import find_subjects
 from tests.made_traces import made_run
 
 
 def result(rows):
     ends = {"fastest": [{"index": row} for row in rows], "slowest": [{"index": row} for row in rows[::-1]]}
-    return {"gallery": {"by class": {"3": ends}}}
+    return {"gallery": {"by class": {"3": ends}, "overall": ends}}
 
 
 def test_a_gallery_shows_the_rows_that_were_named(tmp_path):
@@ -26,6 +27,23 @@ def test_a_gallery_shows_the_rows_that_were_named(tmp_path):
     shown = images.images[[40, 7, 300]]
     expected = contact_sheet([("3, fastest", shown), ("3, slowest", shown.flip(0))])
     assert np.array_equal(np.asarray(Image.open(file)), np.asarray(expected))
+    ends = read_ends(ends_file(who, "digits-test"))
+    assert np.array_equal(ends["fastest"], shown.numpy())
+    assert np.array_equal(ends["slowest"], shown.flip(0).numpy())
+
+
+def test_large_images_are_kept_as_thumbnails():
+    images = torch.arange(2 * 3 * 224 * 224).reshape(2, 3, 224, 224).remainder(251).to(torch.uint8)
+    made = small(images)
+    assert made.shape == (2, 3, 56, 56)
+    assert made[1, 2, 3, 4] == images[1, 2, 12:16, 16:20].float().mean().round()
+    assert torch.equal(small(made), made)
+
+
+def test_ends_that_were_not_kept_or_are_damaged_are_none(tmp_path):
+    assert read_ends(tmp_path / "none.safetensors") == {}
+    (tmp_path / "odd.safetensors").write_bytes(b"odd")
+    assert read_ends(tmp_path / "odd.safetensors") == {}
 
 
 def test_held_out_images_are_rows_of_the_training_images(tmp_path):

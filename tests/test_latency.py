@@ -134,8 +134,14 @@ def test_a_gallery_worked_by_hand():
     assert shown.by_class[1].fastest.tolist() == [2, 3]
     assert shown.by_class[0].slowest.tolist() == [4, 0]
     told = shown.to_json()
-    assert told["overall"]["slowest"][0] == {"item": 4, "index": 4, "latency": None, "failed": True}
-    assert told["by class"]["1"]["fastest"][0] == {"item": 2, "index": 2, "latency": 2, "failed": False}
+    assert told["overall"]["slowest"][0] == {
+        "item": 4,
+        "index": 4,
+        "label": int(trace.labels[4]),
+        "latency": None,
+        "failed": True,
+    }
+    assert told["by class"]["1"]["fastest"][0] == {"item": 2, "index": 2, "label": 1, "latency": 2, "failed": False}
     json.dumps(told, allow_nan=False)
 
 

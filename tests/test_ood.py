@@ -151,7 +151,10 @@ def test_the_headline_is_the_mean_over_outside_sets_and_results_are_json():
         each = [found.pairs[name][way] for name in outside]
         assert found.headline[f"auroc {way}"] == pytest.approx((each[0].auroc + each[1].auroc) / 2)
         assert found.headline[f"fpr {way}"] == pytest.approx((each[0].fpr + each[1].fpr) / 2)
-    assert len(found.headline) == 2 * (2 * len(FORMS) + 1)
+    assert len(found.headline) == 2 * (2 * len(FORMS) + 1) + 2 * len(FORMS)
+    for form in FORMS:
+        won = found.headline[f"fpr {form} last"] - found.headline[f"fpr {form} all"]
+        assert found.headline[f"fpr gain {form}"] == pytest.approx(won)
     told = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert told["pairs"]["far"]["msp all"]["auroc"] == found.pairs["far"]["msp all"].auroc
     alone = out_of_distribution(inside, {"far": far}, recipe=recipe, quiet=True)
@@ -239,6 +242,7 @@ def test_intervals_hold_their_figures_and_are_those_of_drawn_images():
     row = {
         BASELINE: (rng.normal(1, 1, 400), rng.normal(0, 1, 300)),
         "msp all": (rng.normal(2, 1, 400), rng.normal(0, 1, 300)),
+        "msp last": (rng.normal(1.5, 1, 400), rng.normal(0, 1, 300)),
     }
     found = OutOfDistribution({"x": row}, MetaCogRecipe(), 0)
     intervals = found.intervals(draws=300)

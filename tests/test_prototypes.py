@@ -13,6 +13,7 @@ from cascaded.analysis.prototypes import centrality, human_agreement, prototypic
 from cascaded.errors import InputError
 from cascaded.trace.origin import Origin
 from cascaded.trace.trace import Trace
+from tests.made_traces import made_trace
 
 seeds = st.integers(0, 2**16)
 
@@ -78,6 +79,14 @@ def test_items_without_a_score_are_left_out_and_counted():
     found = prototypicality(made(8), {"some": scores}, latency=latency, draws=20)
     assert found.headline == {"rho some": 1.0}
     assert (found.measures["some"].rho.n, found.measures["some"].left_out, found.measures["some"].p) == (6, 2, 0.0)
+
+
+def test_tenths_are_mean_latencies_from_the_least_typical_on_and_the_unsettled_take_a_step_more():
+    trace = made_trace(steps=4, items=20, classes=3)
+    latency = np.array([1.0, 2, 3, math.inf] * 5)
+    typical = np.arange(20.0)[::-1]
+    tenths = prototypicality(trace, {"order": typical}, latency=latency, draws=2).measures["order"].tenths
+    assert tenths == tuple((3 + 5) / 2 if k % 2 == 0 else (1 + 2) / 2 for k in range(10))
 
 
 def test_the_interval_is_that_of_sorting_every_draw_anew():

@@ -29,7 +29,9 @@ def check(statistics, headline, numbers):
 def test_speed_and_accuracy_of_a_draw_are_those_of_the_trace_with_these_items(numbers):
     scores = np.random.default_rng(1).uniform(size=TRACE.logits.shape[:2])
     statistics = of_speed_accuracy(TRACE, stopper=scores)
-    assert set(statistics) == {"accuracy", "area threshold", "area deadline", "area stopper"}
+    assert set(statistics) == {"accuracy", "area threshold", "area deadline", "area stopper"} | {
+        f"{name} above deadline" for name in ("threshold", "stopper")
+    }
     check(statistics, speed_accuracy(TRACE.select(numbers), stopper=scores[:, numbers]).headline, numbers)
 
 

@@ -48,6 +48,11 @@ def whole(told):
     return found
 
 
+def right_of(model, seed):
+    trace = trace_of(model, seed)
+    return (trace.logits[-1].argmax(-1) == trace.labels).astype(float)
+
+
 def final(model, seed):
     return analysis.speed_accuracy(trace_of(model, seed)).headline["accuracy"]
 
@@ -66,6 +71,36 @@ def test_seeds_are_one_group_and_means_carry_the_corrected_error(tmp_path):
     (difference,) = told["differences"]
     assert (difference["a"], difference["b"]) == ("cascaded-ce", "cascaded-td(0)")
     assert difference["p"] == pytest.approx(ttest_rel(*values.T).pvalue)
+
+
+def test_of_two_seeds_an_interval_over_items_is_told_beside_that_over_seeds(tmp_path):
+    told = table(summarise(grouped(answered(runs(tmp_path, (0, 1)))), Settings()))
+    right = {model: [right_of(model, seed) for seed in (0, 1)] for model in GOOD}
+    mean = {model: np.mean(each, axis=0) for model, each in right.items()}
+    expected = bootstrap_mean(mean["cascaded-ce"] - mean["cascaded-td"], DRAWS)
+    (difference,) = told["differences"]
+    assert difference["n"] == 2
+    assert difference["over items"]["low"] == pytest.approx(expected.low)
+    assert difference["over items"]["high"] == pytest.approx(expected.high)
+    alone = bootstrap_mean(mean["cascaded-td"], DRAWS)
+    assert told["estimates"]["cascaded-td(0)"]["over items"]["low"] == pytest.approx(alone.low)
+
+
+def test_of_three_seeds_the_seeds_speak_for_themselves(tmp_path):
+    told = table(summarise(grouped(answered(runs(tmp_path, (0, 1, 2)), NAMES[:1])), Settings()))
+    assert "over items" not in told["differences"][0]
+    assert "over items" not in told["estimates"]["cascaded-ce"]
+
+
+def test_what_is_compared_can_be_told_from_other_answers(tmp_path):
+    runs(tmp_path, (0,))
+    made = [summarise(grouped(answered(tmp_path)), Settings())["made_from"]]
+    made_run(tmp_path / "cascaded-td" / "0", {"t": trace_of("cascaded-ce", 3)}, model="cascaded-td", seed=0)
+    made.append(summarise(grouped(answered(tmp_path)), Settings())["made_from"])
+    one, other = (each.pop((tmp_path / "cascaded-td" / "0").as_posix()) for each in made)
+    assert made[0] == made[1]
+    assert set(one) == set(other) == {f"{name} t" for name in NAMES}
+    assert not set(one.values()) & set(other.values())
 
 
 def test_groups_are_compared_on_the_seeds_they_share(tmp_path):

@@ -112,12 +112,15 @@ class SpeedAccuracy:
 
     @property
     def headline(self) -> dict[str, float]:
-        """Final accuracy, and for each curve its area and the cost of nearly all of that accuracy."""
+        """Final accuracy, for each curve its area and the cost of nearly all of that accuracy, and areas won."""
         final = float(self.accuracy[-1])
         told = {"accuracy": final}
         for name, curve in self.curves.items():
             told[f"area {name}"] = curve.area()
             told[f"cost at 95 % of final, {name}"] = curve.cost_at(0.95 * final)
+        for name in ("threshold", "stopper"):
+            if name in self.curves:
+                told[f"{name} above deadline"] = told[f"area {name}"] - told["area deadline"]
         return told
 
     def to_json(self) -> dict[str, Any]:

@@ -75,26 +75,26 @@ class Gallery:
         by_class: Of each true class that has any, by its number.
         latency: All latencies; those of failures are infinite.
         indices: The row of each item in its source.
+        labels: The true class of each item.
     """
 
     overall: Extremes
     by_class: Mapping[int, Extremes]
     latency: Float64[np.ndarray, "items"]
     indices: Int64[np.ndarray, "items"]
+    labels: Int64[np.ndarray, "items"]
 
     def to_json(self) -> dict[str, Any]:
-        """For each item shown its place in the trace, its row in the source, its latency and whether it failed."""
+        """For each item shown its place in the trace, its row in the source, its class and its latency."""
         by_class = {str(label): self._told(each) for label, each in self.by_class.items()}
         return plain({"overall": self._told(self.overall), "by class": by_class})
 
     def _told(self, extremes: Extremes) -> dict[str, list[dict[str, Any]]]:
-        return {
-            name: [
-                {"item": i, "index": self.indices[i], "latency": self.latency[i], "failed": np.isinf(self.latency[i])}
-                for i in getattr(extremes, name).tolist()
-            ]
-            for name in ("fastest", "slowest")
-        }
+        return {name: [self._item(i) for i in getattr(extremes, name).tolist()] for name in ("fastest", "slowest")}
+
+    def _item(self, i: int) -> dict[str, Any]:
+        told = {"item": i, "index": self.indices[i], "label": self.labels[i], "latency": self.latency[i]}
+        return {**told, "failed": np.isinf(self.latency[i])}
 
 
 def selection_latency(trace: Trace, *, theta: float | None = None, failing: float = 0.1) -> SelectionLatency:
@@ -149,7 +149,7 @@ def gallery(
         order = order[latency.chosen[order] == trace.labels[order]]
     labels = np.unique(trace.labels[order]).tolist() if per_class else []
     by_class = {label: _ends(order[trace.labels[order] == label], each) for label in labels}
-    return Gallery(_ends(order, each), by_class, latency.steps, trace.indices)
+    return Gallery(_ends(order, each), by_class, latency.steps, trace.indices, trace.labels)
 
 
 def _ends(order: Int64[np.ndarray, "items"], each: int) -> Extremes:

@@ -89,10 +89,16 @@ class OutOfDistribution:
 
     @property
     def headline(self) -> dict[str, float]:
-        """Both figures for every way, as means over outside sets: `auroc logits all`, `fpr baseline`."""
+        """Both figures for every way, as means over outside sets: `auroc logits all`, `fpr baseline`.
+
+        And for every form what all steps win over the last one: `auroc gain logits`, `fpr gain logits`.
+        """
         mean = self.mean
-        areas = {f"auroc {way}": each.auroc for way, each in mean.items()}
-        return areas | {f"fpr {way}": each.fpr for way, each in mean.items()}
+        told = {f"auroc {way}": each.auroc for way, each in mean.items()}
+        told |= {f"fpr {way}": each.fpr for way, each in mean.items()}
+        both = [form for form in FORMS if {f"{form} all", f"{form} last"} <= set(mean)]
+        told |= {f"auroc gain {form}": told[f"auroc {form} all"] - told[f"auroc {form} last"] for form in both}
+        return told | {f"fpr gain {form}": told[f"fpr {form} last"] - told[f"fpr {form} all"] for form in both}
 
     def intervals(self, draws: int = 200, level: float = 0.95, seed: int = 0) -> dict[str, Estimate]:
         """Intervals of the headline over test images, which are drawn again; the classifiers stay as they are.

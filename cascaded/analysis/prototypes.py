@@ -30,11 +30,14 @@ class Correlation:
         rho: Spearman's rho of negative latency with the measure, with a bootstrap interval over items.
         p: Two-sided, of the t test that rho is 0; nan where rho is.
         left_out: How many items have no score and are not counted in `rho.n`.
+        tenths: Mean latency of each tenth of the items, from the least typical to the most. An item that never settled
+            counts as one step more than there were.
     """
 
     rho: Estimate
     p: float
     left_out: int
+    tenths: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,8 @@ def prototypicality(
         _check_length(name, scores, trace.items)
         there = _scored(scores)
         rho = bootstrap(on_ranks(-latency[there], scores[there]), int(there.sum()), draws, level, seed)
-        found[name] = Correlation(rho, p_of_rho(rho.value, rho.n), int((~there).sum()))
+        tenths = _tenths(np.minimum(latency[there], trace.steps + 1), scores[there])
+        found[name] = Correlation(rho, p_of_rho(rho.value, rho.n), int((~there).sum()), tenths)
     return Prototypicality(found)
 
 
@@ -193,6 +197,12 @@ def rho_difference(
     z = z_of_difference(r_a, r_b, r_x, n)
     difference = bootstrap_difference(on_ranks(a, scores), on_ranks(b, scores), n, draws, level, seed)
     return RhoDifference(r_a, r_b, r_x, difference, z, math.erfc(abs(z) / math.sqrt(2)), int((~there).sum()))
+
+
+def _tenths(values: Float[np.ndarray, "items"], measure: Float[np.ndarray, "items"]) -> tuple[float, ...]:
+    """The mean value of each tenth of the items in the order of a measure; of fewer items, each by itself."""
+    order = np.argsort(measure, kind="stable")
+    return tuple(float(values[some].mean()) for some in np.array_split(order, min(10, len(order))))
 
 
 def _scored(measure: Float[np.ndarray, "items"]) -> Bool[np.ndarray, "items"]:

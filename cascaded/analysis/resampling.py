@@ -22,13 +22,14 @@ from cascaded.trace.trace import Trace, Unit
 def of_speed_accuracy(
     trace: Trace, *, unit: Unit = "steps", stopper: Float[np.ndarray, "time items"] | None = None
 ) -> dict[str, Statistic]:
-    """Final accuracy, and the area under each curve."""
+    """Final accuracy, the area under each curve, and by how much it is above the deadline's."""
     right, cost = outputs.right(trace), trace.cost(unit)
     scores = {"threshold": outputs.confidence(trace)} | ({} if stopper is None else {"stopper": stopper})
     found: dict[str, Statistic] = {"accuracy": _mean_of(right[-1])}
     found["area deadline"] = _mean_of(_share_of_each_step(cost) @ right)
     for name, each in scores.items():
-        found[f"area {name}"] = _area_of(Sweep.of(each, right, cost))
+        found[f"area {name}"] = area = _area_of(Sweep.of(each, right, cost))
+        found[f"{name} above deadline"] = _difference_of(area, found["area deadline"])
     return found
 
 
@@ -96,6 +97,10 @@ def _share_of_each_step(cost: Float[np.ndarray, "time"]) -> Float[np.ndarray, "t
 
 def _mean_of(values: np.ndarray) -> Statistic:
     return lambda numbers: float(values[numbers].mean())
+
+
+def _difference_of(one: Statistic, other: Statistic) -> Statistic:
+    return lambda numbers: one(numbers) - other(numbers)
 
 
 def _area_of(sweep: Sweep) -> Statistic:

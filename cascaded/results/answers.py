@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -9,6 +11,8 @@ from typing import Any
 
 from cascaded.errors import InputError
 from cascaded.files import read_json, write_json
+from cascaded.results.asked import Asked
+from cascaded.results.groups import Answered
 from cascaded.results.questions import Question, Settings
 from cascaded.results.registry import ANALYSES, Analysis, missing
 from cascaded.results.subjects import Subject
@@ -30,6 +34,21 @@ def read_results(file: Path) -> dict[str, Any]:
     return told
 
 
+def read_answers(subject: Subject) -> Answered[Asked]:
+    """What was answered of a subject, without its traces."""
+    answers = {}
+    for name, each in read_results(subject.file).get("analyses", {}).items():
+        for of, known in each.items():
+            if isinstance(known, dict) and "asked" in known and "result" in known:
+                answers[name, of] = Asked.from_json(known["asked"]), known["result"]
+    return Answered(subject, answers)
+
+
+def fingerprint(made_from: Any, made_with: Any) -> str:
+    """What an answer was made from and with, in a few letters."""
+    return hashlib.sha256(json.dumps([made_from, made_with], sort_keys=True).encode()).hexdigest()[:16]
+
+
 def answer_all(
     subject: Subject, names: Sequence[str], settings: Settings, again: bool = False
 ) -> Iterator[tuple[Question, dict[str, Any]]]:
@@ -47,6 +66,9 @@ def answer_all(
                 except InputError as error:  # what is wrong with one does not keep the others from being answered
                     _update(subject, lambda told, q=question, error=error: _refuse(told, q, str(error)))
                     continue
+                _add(subject, question, known)
+            elif known.get("asked") != question.asked.to_json():  # answered before that was written down
+                known = {**known, "asked": question.asked.to_json()}
                 _add(subject, question, known)
             yield question, known["result"]
     _update(subject, lambda told: _put_clock(told, subject))
@@ -111,7 +133,8 @@ def _answer(question: Question, analysis: Analysis, settings: Settings) -> dict[
     if "intervals" not in result:
         result["intervals"] = question.intervals(settings.seed)
     made = {"made_from": question.made_from, "made_with": analysis.depends_on(settings)}
-    return {**made, "seconds": round(time.monotonic() - start, 2), "result": result}
+    told = {**made, "asked": question.asked.to_json(), "seconds": round(time.monotonic() - start, 2)}
+    return {**told, "result": result}
 
 
 def _still_holds(known: Any, question: Question, analysis: Analysis, settings: Settings) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,7 +61,7 @@ def analyse(
     from cascaded.progress import progress
     from cascaded.results.questions import Settings
     from cascaded.results.registry import ACROSS, chosen
-    from cascaded.results.subjects import find_subjects
+    from cascaded.results.subjects import comparison_file, find_subjects
 
     names, settings = chosen(only), Settings(failing, epochs, seed)
     subjects = find_subjects(runs)
@@ -80,7 +79,7 @@ def analyse(
         console.print(results_table(answered, names))
         say(console, f"wrote {answered.subject.file}")
     if len(subjects) > 1:
-        _compare(all_answered, settings, out or _common(subjects) / "comparison.json", console, bool(across))
+        _compare(all_answered, settings, out or comparison_file(subjects), console, bool(across))
     _conclude(subjects, names)
 
 
@@ -142,12 +141,6 @@ def _compare(
         say(console, f"final accuracy by lambda, {name}: {cells}")
     console.print(comparison_table(told))
     say(console, f"wrote {file}")
-
-
-def _common(subjects: list[Subject]) -> Path:
-    """The folder that holds them all; this one where that would be all of the disk."""
-    common = Path(os.path.commonpath([subject.file.parent.resolve() for subject in subjects]))
-    return common if len(common.parts) > 2 else Path()
 
 
 def _conclude(subjects: list[Subject], names: list[str]) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from jaxtyping import UInt8
+from torch import Tensor
 
+from cascaded.data.images import Images
 from cascaded.data.sheet import contact_sheet
 from cascaded.errors import InputError
 from cascaded.files import write_whole
@@ -15,6 +20,9 @@ from cascaded.results.subjects import Subject
 
 SHOWN = 10
 """Images of each kind in a row."""
+THUMB = 64
+"""Pixels of a thumbnail's side, at most."""
+KINDS = ("fastest", "slowest")
 
 
 def draw_gallery(subject: Subject, name: str, split: str, shown: str, result: dict[str, Any]) -> Path:
@@ -33,15 +41,53 @@ def draw_gallery(subject: Subject, name: str, split: str, shown: str, result: di
             f"{name} is of images {shown[:12]}, {subject.spec.data} {split} holds {images.fingerprint()[:12]}: bring "
             "them back, or record it again"
         )
-    rows_of = {int(row): place for place, row in enumerate(images.indices.tolist())}
-    rows = []
-    for label, ends in result["gallery"]["by class"].items():
-        for kind in ("fastest", "slowest"):
-            places = [rows_of[each["index"]] for each in ends[kind][:SHOWN] if each["index"] in rows_of]
-            if places:
-                rows.append((f"{images.classes[int(label)]}, {kind}", images.images[torch.tensor(places)]))
+    rows = [
+        (f"{images.classes[int(label)]}, {kind}", some)
+        for label, ends in result["gallery"]["by class"].items()
+        for kind in KINDS
+        if len(some := pictures(images, ends[kind][:SHOWN]))
+    ]
     if not rows:
         raise InputError(f"no image of {name} is in {subject.spec.data} {split}: the data has changed, record it again")
     file = subject.file.parent / "galleries" / f"{name}.png"
     write_whole(file, lambda part: contact_sheet(rows).save(part, format="PNG"))
+    _keep_ends(ends_file(subject, name), images, result["gallery"]["overall"])
     return file
+
+
+def pictures(images: Images, told: Sequence[Mapping[str, Any]]) -> UInt8[Tensor, "shown channels height width"]:
+    """The images of a row of a gallery, by their rows in the source; what is not there is left out."""
+    place_of = {row: place for place, row in enumerate(images.indices.tolist())}
+    places = [place_of[each["index"]] for each in told if each["index"] in place_of]
+    return images.images[torch.tensor(places, dtype=torch.long)]
+
+
+def ends_file(subject: Subject, name: str) -> Path:
+    """Where the fastest and the slowest images of all classes are kept, for those who have no data at hand."""
+    return subject.file.parent / "galleries" / f"{name}-ends.safetensors"
+
+
+def _keep_ends(file: Path, images: Images, overall: Mapping[str, Any]) -> None:
+    from safetensors.torch import save_file
+
+    ends = {kind: small(pictures(images, overall[kind])) for kind in KINDS}
+    write_whole(file, lambda part: save_file(ends, part))
+
+
+def small(images: UInt8[Tensor, "shown channels height width"]) -> UInt8[Tensor, "shown channels h w"]:
+    """Images no larger than a thumbnail."""
+    every = -(-max(images.shape[-2:]) // THUMB)
+    if every <= 1:
+        return images.contiguous()
+    return torch.nn.functional.avg_pool2d(images.float(), every).round().to(torch.uint8)
+
+
+def read_ends(file: Path) -> dict[str, UInt8[np.ndarray, "shown channels height width"]]:
+    """The fastest and the slowest images, by kind; empty where they were not kept or cannot be read."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(file)
+    except (OSError, SafetensorError):
+        return {}

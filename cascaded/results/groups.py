@@ -6,26 +6,32 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from cascaded.errors import InputError
+from cascaded.results.asked import Asked, Row
 from cascaded.results.questions import Question
 from cascaded.results.subjects import Subject
 
 Key = tuple[str, str]  # analysis, and the name of the trace it was asked of
-Row = tuple[str, str, str, str]  # analysis, what was asked, of which source, of which of its images
+Q = TypeVar("Q", Question, Asked)
 
 
 @dataclass(frozen=True)
-class Answered:
-    """A subject with everything that was asked of it, and answered."""
+class Answered(Generic[Q]):
+    """A subject with everything that was asked of it, and answered.
+
+    Attributes:
+        subject: Who was asked.
+        answers: What was asked, as a question while the traces are at hand, in words later; and the answer.
+    """
 
     subject: Subject
-    answers: Mapping[Key, tuple[Question, dict[str, Any]]]
+    answers: Mapping[Key, tuple[Q, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(Generic[Q]):
     """Subjects that differ in their seed alone.
 
     Attributes:
@@ -34,7 +40,7 @@ class Group:
     """
 
     label: str
-    by_seed: Mapping[int, Answered]
+    by_seed: Mapping[int, Answered[Q]]
 
     @property
     def first(self) -> Subject:
@@ -42,9 +48,9 @@ class Group:
         return next(iter(self.by_seed.values())).subject
 
 
-def grouped(all_answered: Sequence[Answered]) -> list[Group]:
+def grouped(all_answered: Sequence[Answered[Q]]) -> list[Group[Q]]:
     """Subjects by all that they are but their seed. Where two groups would be called alike, their folders tell them."""
-    found: dict[str, dict[int, Answered]] = {}
+    found: dict[str, dict[int, Answered[Q]]] = {}
     for answered in all_answered:
         subject = answered.subject
         by_seed = found.setdefault(kind_of(subject), {})
@@ -77,7 +83,7 @@ def labels_of(subjects: Sequence[Subject]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Condition:
+class Condition(Generic[Q]):
     """A group under one schedule: what stands in one column.
 
     Attributes:
@@ -87,16 +93,16 @@ class Condition:
     """
 
     label: str
-    group: Group
-    by_seed: Mapping[int, Mapping[Row, tuple[Question, dict[str, Any]]]]
+    group: Group[Q]
+    by_seed: Mapping[int, Mapping[Row, tuple[Q, dict[str, Any]]]]
 
 
-def conditions(groups: Sequence[Group]) -> list[Condition]:
+def conditions(groups: Sequence[Group[Q]]) -> list[Condition[Q]]:
     """Groups schedule by schedule, so that serial and cascaded networks that saw the same stand in one row."""
     found = []
     for group in groups:
         own = group.first.spec.method.schedule
-        by_schedule: dict[str, dict[int, dict[Row, tuple[Question, dict[str, Any]]]]] = {own: {}}
+        by_schedule: dict[str, dict[int, dict[Row, tuple[Q, dict[str, Any]]]]] = {own: {}}
         for seed, each in group.by_seed.items():
             for question, result in each.answers.values():
                 schedule, row = question.schedule, question.row

@@ -17,6 +17,7 @@ from cascaded.analysis.ranks import on_ranks
 from cascaded.analysis.robustness import persistent_noise, transient_noise
 from cascaded.analysis.taxonomy import taxonomic_compliance
 from cascaded.errors import InputError
+from cascaded.results.asked import Asked, Row
 from cascaded.results.measures import JUDGED, measures_of
 from cascaded.results.subjects import Found, Subject
 from cascaded.statistics import Statistic, bootstrap
@@ -78,15 +79,23 @@ class Question:
         return {found.name: found.digest for found in self.traces}
 
     @property
-    def schedule(self) -> str:
-        """How the network was run."""
-        return self.traces[self.place].header.origin.schedule
+    def row(self) -> Row:
+        """What is asked, of which images: answers to the same stand side by side."""
+        return self.asked.row
 
     @property
-    def row(self) -> tuple[str, str, str, str]:
-        """What is asked, of which images: answers to the same stand side by side."""
+    def schedule(self) -> str:
+        """How the network was run."""
+        return self.asked.schedule
+
+    @property
+    def asked(self) -> Asked:
+        """What is asked of which images, in words."""
         found = self.traces[self.place]
-        return self.analysis, found.what, found.header.origin.images, found.header.origin.shown
+        origin, names = found.header.origin, ("data", "split", "images", "shown", "schedule", "kernel")
+        noise = {"noise": origin.noise.name, "protocol": origin.noise.protocol} if origin.noise else {}
+        told = {name: getattr(origin, name) for name in names}
+        return Asked(self.analysis, found.what, steps=found.header.steps, **told, **noise)
 
     @cached_property
     def judged(self) -> Trace:

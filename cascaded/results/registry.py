@@ -44,16 +44,17 @@ OUTSIDE = (f"--data svhn --split validation {FINE}", f"--data svhn --split test 
 
 ANALYSES: dict[str, Analysis] = {
     "speed_accuracy": Analysis(
-        "accuracy against cost, by confidence and by deadline", questions.ask_speed_accuracy, ("",)
+        "accuracy against cost, by confidence and by deadline", questions.ask_speed_accuracy, ("",), version=2
     ),
     "selection_latency": Analysis(
         "from which step on a class stays chosen; the fastest and slowest images",
         questions.ask_selection_latency,
         (FINE,),
         ("failing",),
+        version=2,
     ),
     "prototypicality": Analysis(
-        "do typical images take less time?", questions.ask_prototypicality, (f"{FINE} --embeddings",), ("failing",)
+        "do typical images take less time?", questions.ask_prototypicality, (f"{FINE} --embeddings",), ("failing",), 2
     ),
     "taxonomic_compliance": Analysis(
         "is a wrong answer of the right kind?", questions.ask_taxonomic_compliance, ("--data cifar100",)
@@ -66,12 +67,15 @@ ANALYSES: dict[str, Analysis] = {
         questions.ask_transient_noise,
         ("--noise occlusion --protocol transient",),
     ),
-    "learned_stopper": Analysis("a network that learns when to stop", learned.ask_learned_stopper, BOTH, ("epochs",)),
+    "learned_stopper": Analysis(
+        "a network that learns when to stop", learned.ask_learned_stopper, BOTH, ("epochs",), 2
+    ),
     "out_of_distribution": Analysis(
         "can the trace tell images of another kind?",
         learned.ask_out_of_distribution,
         (*BOTH, *OUTSIDE),
         ("epochs",),
+        version=2,
     ),
 }
 ACROSS = ("lambda_effect",)

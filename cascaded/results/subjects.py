@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -153,3 +154,9 @@ def find_subjects(places: Sequence[Path]) -> list[Subject]:
             whole = Subject(tuple(runs), replace(specs[0], fold=None), file)
             subjects = {run: subject for run, subject in subjects.items() if run not in runs} | {runs[0]: whole}
     return list(subjects.values())
+
+
+def comparison_file(subjects: Sequence[Subject]) -> Path:
+    """Where the comparison of some subjects is kept: in the folder that holds them all, or here if that is the root."""
+    common = Path(os.path.commonpath([subject.file.parent.resolve() for subject in subjects]))
+    return (common if len(common.parts) > 2 else Path()) / "comparison.json"
