@@ -26,7 +26,10 @@ ROOMS = [  # each imports from those before it alone
     "learning",
     "recording",
     "results",
+    "exhibits",
+    "report",
     "sweep",
+    "demo",
     "bench",
     "cli",
 ]

@@ -39,6 +39,11 @@ class Asked:
     protocol: str = ""
 
     @property
+    def is_fine(self) -> bool:
+        """Whether time goes in finer steps than the network's own."""
+        return self.kernel not in ("osd", "none")
+
+    @property
     def row(self) -> Row:
         """What is asked, of which images: answers to the same stand side by side."""
         return self.analysis, self.what, self.images, self.shown

@@ -1,0 +1,148 @@
+"""All that there is to show of some runs, in the order in which it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cascaded import __version__
+from cascaded.exhibits.claims import claim_lines
+from cascaded.exhibits.gaps import passed_over
+from cascaded.exhibits.images import latency_section, prototype_section, taxonomy_section
+from cascaded.exhibits.inside import explorers, schedule_section, seen, wanting
+from cascaded.exhibits.kinds import Section
+from cascaded.exhibits.material import Material, gather
+from cascaded.exhibits.page import ClaimLine, Exhibition, RunLine
+from cascaded.exhibits.robustness import noise_section, outside_section
+from cascaded.exhibits.speed import accuracy_section, lambda_section, speed_section
+from cascaded.learning.runs import is_done, read_metrics
+from cascaded.progress import minutes
+from cascaded.results.answers import read_results
+from cascaded.results.subjects import Subject
+
+
+def exhibition(places: Sequence[Path], title: str = "") -> Exhibition:
+    """Everything about some runs, from what was recorded and analysed; nothing is computed but means over seeds.
+
+    Args:
+        places: Folders of runs, or folders that hold some.
+        title: The page's heading; what was run, by default.
+    """
+    material = gather(places)
+    found, notes = seen(material)
+    watched = explorers(material, found)
+    claims = claim_lines(material)
+    labels = [material.names[each.label] for each in material.conditions]
+    return Exhibition(
+        title=title or _title(material),
+        summary=_summary(material, claims),
+        models=tuple(dict.fromkeys(labels)),
+        runs=tuple(_run_line(subject, material) for subject in material.subjects),
+        sections=(*_sections(material, found), *_leftovers(material, notes)),
+        claims=claims,
+        explorers=watched,
+        unexplored=() if watched else (wanting(material),),
+        made_with={"cascaded": __version__, **_made_with(material)},
+    )
+
+
+def _sections(material: Material, found: Any) -> tuple[Section, ...]:
+    return (
+        schedule_section(material, found),
+        accuracy_section(material),
+        speed_section(material),
+        lambda_section(material),
+        latency_section(material),
+        prototype_section(material),
+        taxonomy_section(material),
+        noise_section(material),
+        outside_section(material),
+    )
+
+
+def _leftovers(material: Material, notes: tuple[str, ...]) -> tuple[Section, ...]:
+    """Files that were found and could not be used; no section where there are none."""
+    told = (*passed_over(material.subjects), *notes)
+    lead = "These files were found and could not be used."
+    return (Section("passed-over", "Passed over", lead, notes=told),) if told else ()
+
+
+def _title(material: Material) -> str:
+    data = list(dict.fromkeys(Path(subject.spec.data).name for subject in material.subjects))
+    return f"Anytime prediction on {', '.join(data[:3])}{' and more' if len(data) > 3 else ''}"
+
+
+def _summary(material: Material, claims: Sequence[ClaimLine]) -> tuple[str, ...]:
+    """What was found, in sentences made from the figures."""
+    return (*_early_and_late(material), _verdicts(claims))
+
+
+def _early_and_late(material: Material) -> list[str]:
+    """For each model how right it is early on and at the end, of the first test that there is."""
+    rows = [asked for asked in material.rows("speed_accuracy") if not asked.is_fine]
+    if not rows:
+        return []
+    steps = rows[0].steps
+    early = max(1, round(steps / 3))
+    told = []
+    for label, by_seed in material.answers(rows[0].row).items():
+        curves = [result["accuracy"] for result in by_seed.values()]
+        first, last = (100 * sum(curve[at - 1] for curve in curves) / len(curves) for at in (early, steps))
+        told.append(f"{material.names[label]} {first:.0f} and {last:.0f} %")
+    what = rows[0].what.partition(",")[0]
+    return [f"Right at step {early} and at the last of {steps} steps, {what}: {'; '.join(told[:8])}."]
+
+
+def _verdicts(claims: Sequence[ClaimLine]) -> str:
+    """How many of the paper's claims hold: those of which every measurement does."""
+    by_claim: dict[str, list[str]] = {}
+    for line in claims:
+        by_claim.setdefault(line.claim, []).append(line.verdict)
+    known = {claim: [each for each in told if each != "not measured"] for claim, told in by_claim.items()}
+    kinds = {
+        "hold in all that was measured": [c for c, told in known.items() if told and set(told) == {"yes"}],
+        "hold in part": [c for c, told in known.items() if set(told) == {"yes", "no"}],
+        "do not show": [c for c, told in known.items() if told and set(told) == {"no"}],
+        "were not measured": [c for c, told in known.items() if not told],
+    }
+    return (
+        "Of the paper's claims " + "; ".join(f"{', '.join(each)} {kind}" for kind, each in kinds.items() if each) + "."
+    )
+
+
+def _run_line(subject: Subject, material: Material) -> RunLine:
+    """What is told of a run: what it is, how long it took, how it ended."""
+    spec, run = subject.spec, subject.runs[0]
+    metrics = [line for each in subject.runs for line in read_metrics(each)[-1:]]
+    analysed = _seconds(read_results(subject.file))
+    accuracy = (metrics[0].get("test") or metrics[0].get("accuracy") or [None])[-1] if metrics else None
+    label = next(each.label for each in material.conditions if subject in _subjects(each))
+    facts = {
+        "data": spec.data,
+        "network": f"{spec.network}, width {spec.recipe.width}",
+        "seed": str(spec.seed),
+        "epochs": f"{metrics[0]['epoch'] if metrics else 0} of {spec.recipe.epochs}",
+        "trained": "" if not metrics else minutes(sum(line["seconds"] for line in metrics)),
+        "analysed": minutes(analysed) if analysed else "not yet",
+        "accuracy": "" if accuracy is None else f"{100 * accuracy:.1f} %",
+    }
+    if not is_done(run):
+        facts["epochs"] += ", not done"
+    return RunLine(subject.name, material.names[label], facts)
+
+
+def _subjects(condition: Any) -> list[Subject]:
+    return [answered.subject for answered in condition.group.by_seed.values()]
+
+
+def _seconds(results: dict[str, Any]) -> float:
+    return sum(known.get("seconds", 0) for each in results.get("analyses", {}).values() for known in each.values())
+
+
+def _made_with(material: Material) -> dict[str, str]:
+    """The versions that the first run was made with."""
+    from cascaded.files import read_json
+
+    told = read_json(material.subjects[0].runs[0] / "spec.json").get("made_with", {})
+    return {f"{name}, first run": str(version) for name, version in told.items() if name != "cascaded"}

@@ -1,0 +1,117 @@
+"""Inside the networks: both schedules, and the explorer's images with what every block makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cascaded.errors import InputError
+from cascaded.exhibits.kinds import Figure, Missing, Section, Squares
+from cascaded.exhibits.material import Material
+from cascaded.exhibits.page import Explorer, Watched
+from cascaded.results.subjects import Subject, weights_of
+from cascaded.trace.states import States, load_states
+
+COUNT = 40
+"""Images of an explorer that a command asks for."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """States of one condition: of its first seed that has some."""
+
+    label: str
+    states: States
+
+
+def seen(material: Material) -> tuple[list[Seen], tuple[str, ...]]:
+    """All states that were recorded of the networks as they are now, one seed a condition; and what cannot be used."""
+    found, notes = [], []
+    groups = {each.group.label: each.group for each in material.conditions}
+    for label, group in groups.items():
+        for _, answered in sorted(group.by_seed.items()):
+            usable, why = _states(answered.subject)
+            notes += why
+            found += [Seen(label, states) for states in usable]
+            if usable:
+                break
+    return found, tuple(notes)
+
+
+def _states(subject: Subject) -> tuple[list[States], list[str]]:
+    usable: list[States] = []
+    notes: list[str] = []
+    for run in subject.runs[:1]:
+        files = sorted((run / "states").glob("*.safetensors"))
+        weights = weights_of(run) if files else None
+        looked = [_current(file, weights) for file in files]
+        usable += [each for each in looked if isinstance(each, States)]
+        notes += [each for each in looked if isinstance(each, str)]
+    return usable, notes
+
+
+def _current(file: Path, weights: str | None) -> States | str:
+    """States of the network as it is now; or why they cannot be used."""
+    try:
+        states = load_states(file)
+    except InputError as error:
+        return str(error)
+    there = states.origin.weights
+    if weights is None or there == weights:
+        return states
+    return f"{file} is of weights {there[:12]}, the run's last checkpoint has {weights[:12]}: record it again"
+
+
+def wanting(material: Material) -> Missing:
+    """What would have to be recorded."""
+    return Missing("what every block holds at every step", f"cascaded record {material.words} --states {COUNT}")
+
+
+def schedule_section(material: Material, found: list[Seen]) -> Section:
+    """One network under both schedules."""
+    lead = (
+        "The same network, run in two ways. Serially, a block is computed when its input has settled: one block a "
+        "cycle. In a cascade all blocks are computed at every step, from what has arrived so far."
+    )
+    drawn = [each for each in found if len(each.states.cascaded)]
+    if not drawn:
+        return Section("schedules", "Two schedules", lead, (), (wanting(material),))
+    first = drawn[0]
+    name = material.names.get(first.label, first.label)
+    body = Squares((("serial", first.states.serial), ("cascaded", first.states.cascaded)), name)
+    caption = (
+        f"A square is a block at a step, computed from {name} itself on {first.states.origin.data} "
+        f"{first.states.origin.split}. The fuller it is, the closer what the block holds is to what it will hold in "
+        "the end."
+    )
+    return Section("schedules", "Two schedules", lead, (Figure("schedules", "Two schedules", caption, body),))
+
+
+def explorers(material: Material, found: list[Seen]) -> tuple[Explorer, ...]:
+    """For each set of images that networks were watched with, all of them that were."""
+    sets: dict[tuple[str, str, str, str], list[Seen]] = {}
+    for each in found:
+        origin = each.states.origin
+        sets.setdefault((origin.data, origin.split, origin.images, origin.shown), []).append(each)
+    made = []
+    for (data, split, _, _), some in sets.items():
+        first = some[0].states
+        images = np.broadcast_to(first.images, (len(first.images), 3, *first.images.shape[2:])).transpose(0, 2, 3, 1)
+        models = tuple(_watched(material, each) for each in some)
+        labels = tuple(int(label) for label in first.labels)
+        made.append(Explorer(f"{data} {split}", first.origin.classes, images, labels, models))
+    return tuple(made)
+
+
+def _watched(material: Material, each: Seen) -> Watched:
+    from cascaded.analysis.outputs import softmax
+
+    origin, states = each.states.origin, each.states
+    name = material.names.get(each.label, each.label)
+    own = next(c.group.first.spec.method.schedule for c in material.conditions if c.group.label == each.label)
+    fine = f", {origin.kernel}" if origin.kernel not in ("osd", "none") else ""
+    other = f", {origin.schedule}" if origin.schedule != own else ""
+    probabilities = softmax(states.logits).astype(np.float32)
+    return Watched(f"{name}{other}{fine}", probabilities, states.maps, states.nearness)

@@ -1,0 +1,133 @@
+"""What some runs have to show: everything that was answered of them, grouped, and how they compare."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cascaded.errors import InputError
+from cascaded.exhibits.names import spoken
+from cascaded.files import read_json
+from cascaded.learning.method import TD
+from cascaded.results.answers import fingerprint, read_answers, read_results
+from cascaded.results.asked import Asked, Row
+from cascaded.results.groups import Condition, conditions, grouped
+from cascaded.results.subjects import Subject, comparison_file, find_subjects
+from cascaded.results.summary import FORMAT
+
+Answer = tuple[Asked, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Material:
+    """Runs with all that is known of them.
+
+    Attributes:
+        places: What the user named, for commands to type.
+        subjects: The runs, or whole cross-validations.
+        conditions: What stands in one colour: runs that differ in their seed alone, under one schedule.
+        comparison: What `cascaded analyse` wrote about all of them; empty where it did not.
+        uncompared: Why there is no comparison; empty where there is.
+    """
+
+    places: tuple[Path, ...]
+    subjects: tuple[Subject, ...]
+    conditions: tuple[Condition[Asked], ...]
+    comparison: dict[str, Any]
+    uncompared: str
+
+    @property
+    def words(self) -> str:
+        """The runs, as one types them."""
+        return " ".join(shlex.quote(str(place)) for place in self.places)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """What every condition is called, by its label."""
+        return {each.label: spoken(each.label) for each in self.conditions}
+
+    def rows(self, analysis: str, noise: str | None = None) -> list[Asked]:
+        """What an analysis was asked, once each. Validation images are shown where there are no others of the data.
+
+        Args:
+            analysis: Its name.
+            noise: Only what was recorded under this noise.
+        """
+        found: dict[Row, Asked] = {}
+        for condition in self.conditions:
+            for by_row in condition.by_seed.values():
+                for row, (asked, _) in by_row.items():
+                    if asked.analysis == analysis and noise in (None, asked.noise):
+                        found.setdefault(row, asked)
+        tested = {asked.data for asked in found.values() if asked.split != "validation"}
+        shown = [asked for asked in found.values() if asked.split != "validation" or asked.data not in tested]
+        return sorted(shown, key=lambda asked: asked.is_fine)  # whole steps first
+
+    def answers(self, row: Row) -> dict[str, dict[int, dict[str, Any]]]:
+        """What was answered, by condition and seed."""
+        told = {
+            each.label: {seed: by_row[row][1] for seed, by_row in sorted(each.by_seed.items()) if row in by_row}
+            for each in self.conditions
+        }
+        return {label: by_seed for label, by_seed in told.items() if by_seed}
+
+    def tables(self, analysis: str, metric: str) -> list[dict[str, Any]]:
+        """The comparisons of one figure, a table for every row that is shown."""
+        shown = {asked.row[1:3] for asked in self.rows(analysis)}
+        return [
+            table
+            for table in self.comparison.get("tables", [])
+            if (table["analysis"], table["metric"]) == (analysis, metric) and (table["of"], table["images"]) in shown
+        ]
+
+
+def role(condition: Condition[Asked]) -> tuple[str, str]:
+    """Which of the paper's models a condition is, and its lambda; under another schedule than its own it is another."""
+    spec = condition.group.first.spec
+    loss = spec.method.loss
+    lam = ":".join(f"{each:g}" for each in loss.knots) if isinstance(loss, TD) else ""
+    return spec.model + ("" if condition.label == condition.group.label else ", other schedule"), lam
+
+
+def gather(places: Sequence[Path]) -> Material:
+    """Everything there is about some runs, from their results; no trace is read.
+
+    Args:
+        places: Folders of runs, or folders that hold some.
+    """
+    subjects = find_subjects(places)
+    found = grouped([read_answers(subject) for subject in subjects])
+    shown = conditions(found)
+    bare = [Condition(group.label, group, {}) for group in found if group.label not in {each.label for each in shown}]
+    comparison, why = _comparison(subjects) if len(subjects) > 1 else ({}, "there is one run")
+    return Material(tuple(places), tuple(subjects), (*shown, *bare), comparison, why)
+
+
+def _comparison(subjects: Sequence[Subject]) -> tuple[dict[str, Any], str]:
+    """What was written about all of these subjects, as their results are now; or why that is not so."""
+    file = comparison_file(subjects)
+    if not file.exists():
+        return {}, "these runs have not been compared"
+    told = read_json(file)
+    if not isinstance(told, dict) or told.get("format") != FORMAT or not isinstance(told.get("made_from"), dict):
+        raise InputError(f"{file} is no comparison that this cascaded reads: cascaded analyse writes it anew")
+    for subject in subjects:
+        if subject.name not in told["made_from"]:
+            return {}, f"{file} does not know {subject.name}"
+        now = _fingerprints(subject)
+        if any(now.get(name) != then for name, then in told["made_from"][subject.name].items()):
+            return {}, f"{subject.name} was analysed again after {file} was written"
+    return told, ""
+
+
+def _fingerprints(subject: Subject) -> dict[str, str]:
+    return {
+        f"{name} {of}": fingerprint(known.get("made_from"), known.get("made_with"))
+        for name, each in read_results(subject.file).get("analyses", {}).items()
+        for of, known in each.items()
+        if isinstance(known, dict)
+    }

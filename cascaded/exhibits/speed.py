@@ -1,0 +1,179 @@
+"""Speed and accuracy: how right the answers are at every step, what stopping early costs, what lambda does."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cascaded.exhibits.gaps import gaps, refusals
+from cascaded.exhibits.kinds import Dot, Dots, Figure, Level, Lines, Missing, Section, Series, Way
+from cascaded.exhibits.material import Material
+from cascaded.exhibits.names import spoken
+from cascaded.exhibits.over_seeds import Points, interval_of, lines_of
+from cascaded.results.asked import Asked
+
+MOST = 8
+"""Models whose ways to stop are drawn, a figure each."""
+BAND = "Bands are one standard error over seeds, without the variance between seeds."
+UNITS = {
+    "steps": "mean cost of an answer, steps",
+    "updates": "mean cost of an answer, block updates",
+    "operations": "mean cost of an answer, operations",
+}
+
+
+def key(*parts: str) -> str:
+    """A name for a figure's files."""
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(parts).lower()).strip("-")[:80].strip("-")
+
+
+def banded(body: Lines) -> str:
+    """What there is to say of bands, where there are any."""
+    return f" {BAND}" if any(series.sem for series in body.series) else ""
+
+
+def accuracy_section(material: Material) -> Section:
+    """How right the answer is at every step."""
+    figures = []
+    for asked in material.rows("speed_accuracy"):
+        body = Lines(
+            "step", "accuracy", lines_of(material, asked, _at_every_step), levels=_chance(material, asked), whole=True
+        )
+        told = f"Share of right answers at every step: {asked.what}.{banded(body)}"
+        figures.append(Figure(key("accuracy", asked.what), f"Accuracy at every step, {_time(asked)}", told, body))
+    lead = (
+        "Every block of a cascaded network passes its result on with a delay, and a shortcut without one, so there is "
+        "an answer from the first step on. Temporal differences teach every step to say now what will be said later; "
+        "a network that is taught at its last step alone has no reason to be right before."
+    )
+    return Section("accuracy", "An answer at every step", lead, figures, gaps(material, "speed_accuracy"))
+
+
+def speed_section(material: Material) -> Section:
+    """What stopping early costs and saves, by confidence, by deadline and by a learned stopper."""
+    figures: list[Figure] = []
+    for asked in material.rows("speed_accuracy"):
+        figures += _by_confidence(material, asked)
+    for asked in material.rows("learned_stopper") or material.rows("speed_accuracy"):
+        figures += _ways_to_stop(material, asked)
+    lead = (
+        "Stop as soon as the network is sure enough, and easy images cost less than hard ones. Each point of a curve "
+        "is a threshold on the confidence: up is more often right, left is sooner. A deadline stops every image at "
+        "the same step; the learned stopper is a small network that has seen the outputs so far."
+    )
+    names = ("speed_accuracy", "learned_stopper")
+    return Section("speed", "Speed against accuracy", lead, figures, gaps(material, *names), refusals(material, *names))
+
+
+def _by_confidence(material: Material, asked: Asked) -> list[Figure]:
+    """All models that stop by their confidence; in steps and in operations, which parallel hardware does not count."""
+    figures = []
+    for unit, label in UNITS.items():
+        if unit == "updates":
+            continue
+        body = Lines(label, "accuracy", lines_of(material, asked, _curve("threshold", unit)))
+        if body.series:
+            told = f"Stopping by confidence, cost in {unit}: {asked.what}.{banded(body)}"
+            title = f"Stopping by confidence, cost in {unit}, {_time(asked)}"
+            figures.append(Figure(key("speed", unit, asked.what), title, told, body))
+    return figures
+
+
+def _ways_to_stop(material: Material, asked: Asked) -> list[Figure]:
+    """For each model all ways to stop."""
+    by_model: dict[str, list[Series]] = {}
+    ways: tuple[Way, ...] = ("threshold", "deadline", "stopper")
+    for way in ways:
+        for series in lines_of(material, asked, _curve(way, "steps"), way):
+            by_model.setdefault(series.model, []).append(series)
+    return [
+        Figure(
+            key("stopping", name, asked.what),
+            f"Ways to stop: {name}, {_time(asked)}",
+            f"Stopping by confidence, at a deadline, and by a learned stopper where there is one: {asked.what}.",
+            Lines(UNITS["steps"], "accuracy", tuple(series)),
+        )
+        for name, series in list(by_model.items())[:MOST]
+    ]
+
+
+def lambda_section(material: Material) -> Section:
+    """Final accuracy against lambda."""
+    figures, notes = [], []
+    for name, effect in _effects(material).items():
+        if "not measured" in effect:
+            notes.append(f"{name}: {effect['not measured']}")
+        elif len(set(effect["lambdas"]) - {"CE"}) > 1:
+            figures.append(_lambda_figure(name, effect))
+    lead = (
+        "Lambda says what a step learns from: at 1 the true label at every step, at 0 the answer of the step after it, "
+        "and the true label at the last step alone. In the paper the final answer suffers at 1 and not below."
+    )
+    missing: list[Missing] = []
+    if not figures:
+        train = "cascaded sweep --models cascaded-td cascaded-ce --lam 0 0.5 1 --out runs/lambdas"
+        told = material.uncompared or "runs that differ in lambda alone, recorded alike"
+        missing.append(Missing(told, train if material.comparison else f"cascaded analyse {material.words}"))
+    return Section("lambda", "The effect of lambda", lead, figures, missing, notes)
+
+
+def _effects(material: Material) -> dict[str, Any]:
+    """The effects of lambda on test images; in whole steps, where there are such, since all time ends alike."""
+    told = {
+        name: effect
+        for name, effect in material.comparison.get("lambda_effect", {}).items()
+        if "validation" not in name
+    }
+    return {name: effect for name, effect in told.items() if "-ews" not in name} or told
+
+
+def _lambda_figure(name: str, effect: dict[str, Any]) -> Figure:
+    told = dict(zip(effect["lambdas"], effect["estimates"], strict=True))
+    family = spoken(f"{name.partition(' ')[0]}-td(λ)")
+    lambdas = sorted((each for each in told if each != "CE"), key=lambda each: (":" in each, each))
+    dots = tuple(
+        Dot(family, lam, told[lam]["value"], *interval_of(told[lam])[:2], how=interval_of(told[lam])[2])
+        for lam in lambdas
+    )
+    ce = (Level("CE", told["CE"]["value"], spoken(f"{name.partition(' ')[0]}-ce")),) if "CE" in told else ()
+    seeds = len(effect["seeds"])
+    caption = f"Accuracy at the last step by lambda, {name}, {seeds} seed{'s' if seeds > 1 else ''}; the line is CE."
+    body = Dots("accuracy at the last step", tuple(lambdas), dots, levels=ce, joined=True, group_label="lambda")
+    return Figure(key("lambda", name), f"Final accuracy by lambda, {name}", caption, body)
+
+
+def _at_every_step(result: dict[str, Any]) -> Points:
+    return list(range(1, len(result["accuracy"]) + 1)), result["accuracy"]
+
+
+def _curve(way: str, unit: str) -> Any:
+    def read(result: dict[str, Any]) -> Points:
+        told = result if unit == "steps" else result.get(f"in {unit}", {})
+        curve = told.get("curves", {}).get(way, {"cost": [], "accuracy": []})
+        return curve["cost"], curve["accuracy"]
+
+    return read
+
+
+def _chance(material: Material, asked: Asked) -> tuple[Level, ...]:
+    classes = {
+        len(each.group.first.spec.classes) or _classes(each.group.first.runs[0])
+        for each in material.conditions
+        if any(asked.row in by_row for by_row in each.by_seed.values())
+    }
+    return (Level("chance", 1 / classes.pop()),) if len(classes) == 1 and 0 not in classes else ()
+
+
+def _classes(run: Any) -> int:
+    from cascaded.errors import InputError
+    from cascaded.learning.runs import read_inputs
+
+    try:
+        return len(read_inputs(run).classes)
+    except InputError:  # a run of an older cascaded
+        return 0
+
+
+def _time(asked: Asked) -> str:
+    """How time went, in a few words."""
+    return f"{asked.data}, {asked.kernel if asked.is_fine else 'whole steps'}"

@@ -1,0 +1,1 @@
+"""Report: exhibits as figures and one page. It draws and computes nothing."""

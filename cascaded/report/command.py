@@ -1,0 +1,84 @@
+"""`cascaded report`: one page about some runs, and every figure as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from tyro.conf import Positional
+
+from cascaded.errors import InputError
+from cascaded.exhibits.kinds import Dots, Figure, Lines
+
+FIGURES = "figures"
+
+
+def report(
+    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")],
+    *,
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="DIR")] = Path("report"),
+    title: str = "",
+) -> None:
+    """Write one page about some runs, from what was recorded and analysed. Nothing is computed anew.
+
+    DIR/index.html holds everything and needs no network; DIR/figures/ has every figure as SVG, PDF and PNG, and its
+    numbers as CSV. What was not measured is said, with the command that would measure it.
+
+    Example: cascaded report runs/td0 runs/ce -o report
+
+    Args:
+        runs: Folders of runs, or folders that hold some.
+        out: Where the page goes. What an earlier report wrote there is replaced.
+        title: The page's heading.
+    """
+    if not runs:
+        raise InputError("no run is given: say which, as in cascaded report runs/td0/0 -o report")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out is {out}, which is a file: give a folder")
+    page = write_report(runs, out, title)
+    print(f"wrote {page}, and {len(list((out / FIGURES).glob('*.csv')))} figures in {out / FIGURES}")
+    print(f"open it: {page.resolve().as_uri()}")
+
+
+def write_report(runs: tuple[Path, ...], out: Path, title: str = "") -> Path:
+    """Write the page and its figures, with a progress bar; what is left of an earlier report goes."""
+    from cascaded.exhibits.exhibition import exhibition
+    from cascaded.progress import progress
+    from cascaded.report.files import write_figure
+    from cascaded.report.look import colours
+    from cascaded.report.page import write_page
+
+    shown = exhibition(runs, title)
+    figures = {figure.key: figure for section in shown.sections for figure in section.figures}
+    palette, drawn = colours(_names(shown.models, figures.values())), {}
+    with progress("drawing", len(figures) + 1) as bar:
+        for key, figure in figures.items():
+            drawn[key] = write_figure(figure, out / FIGURES, palette)
+            bar.advance(1, figure.title)
+        page = write_page(shown, drawn, palette, out, FIGURES)
+        bar.advance(1, "the page")
+    _clear(out / FIGURES, sorted(name for each in drawn.values() for name in each.files.values()))
+    return page
+
+
+def _names(models: Iterable[str], figures: Iterable[Figure]) -> list[str]:
+    """Every model that is named anywhere, those of the page's key first."""
+    found = dict.fromkeys(models)
+    for body in (figure.body for figure in figures):
+        marks = body.series if isinstance(body, Lines) else body.dots if isinstance(body, Dots) else ()
+        found |= dict.fromkeys(mark.model for mark in marks)
+    return list(found)
+
+
+def _clear(folder: Path, names: list[str]) -> None:
+    """Remove what an earlier report drew and this one did not; nothing else that may be there is touched."""
+    from cascaded.files import read_json, write_json
+
+    note = folder / ".drawn.json"
+    before = read_json(note) if note.exists() else []
+    for name in before:
+        if name not in names and Path(name).name == name:
+            (folder / name).unlink(missing_ok=True)
+    write_json(note, names)

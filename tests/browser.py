@@ -1,0 +1,257 @@
+"""A real browser for pages on disk, and what must hold of every page of a report.
+
+A file of tests that wants the browser says `browser = tests.browser.browser`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+PHONE, DESK = 360, 1400
+READABLE = 4.5  # contrast of text against what is behind it, WCAG AA
+
+
+def found_browser() -> str | None:
+    """Where the system's Chromium is."""
+    return os.environ.get("CASCADED_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """The system's Chromium, one for a file of tests: longer, its event loop would stand in the way of others."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+    path = found_browser()
+    if path is None:
+        pytest.skip(f"none of {', '.join(NAMES)} is on the path: install one, or say where with CASCADED_BROWSER")
+    with api.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=list(QUIET))
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Visit:
+    """A page that is open, and what happened there that should not have."""
+
+    page: Any
+    trouble: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def steps(self) -> tuple[int, int]:
+        """The explorer's step, and how many there are."""
+        _, step, _, steps = self.page.inner_text("#explorer-step").split()
+        return int(step), int(steps)
+
+
+@contextmanager
+def visited(browser: Any, file: Path, width: int = DESK, **options: Any) -> Iterator[Visit]:
+    """Open a page from disk. Its time stands still unless a test lets it run: `visit.page.clock.run_for(1000)`."""
+    size = {"width": width, "height": 800}
+    context = browser.new_context(viewport=size, reduced_motion="reduce", **options)
+    page = context.new_page()
+    visit = Visit(page)
+    page.on("console", lambda message: visit.trouble.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: visit.trouble.append(f"error: {error}"))
+    page.on("request", lambda request: visit.requests.append(request.url))
+    page.on("dialog", lambda dialog: (visit.trouble.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.clock.install()
+    page.goto(file.resolve().as_uri())
+    if options.get("java_script_enabled", True) and page.locator("#explorer-box").count():
+        page.wait_for_function("() => document.getElementById('explorer-step').textContent !== ''")
+    yield visit
+    context.close()
+
+
+def check_page(browser: Any, file: Path) -> None:
+    """All that must hold of any page of a report, with or without an explorer."""
+    for width, scheme in ((PHONE, "dark"), (DESK, "light")):
+        with visited(browser, file, width, color_scheme=scheme) as visit:
+            explorer = visit.page.locator("#explorer-box").count()
+            check_fits(visit)
+            check_contrast(visit)
+            if explorer:
+                check_plays(visit)
+            if explorer and width == DESK:
+                check_keys(visit)
+            check_tab(visit)
+            check_prints(visit)
+            check_quiet(visit, file)
+
+
+def check_quiet(visit: Visit, file: Path) -> None:
+    """Nothing was complained of, and nothing asked for but the page itself."""
+    asked = [url for url in visit.requests if not url.startswith("data:")]
+    assert visit.trouble == [], visit.trouble
+    assert asked == [file.resolve().as_uri()], asked
+
+
+def check_fits(visit: Visit) -> None:
+    """Nothing stands out to the side, and no text is cut, except in what scrolls by itself."""
+    out = visit.page.evaluate(_OUT)
+    assert out == [], out
+
+
+def check_contrast(visit: Visit) -> None:
+    """All text can be read on what is behind it."""
+    faint = visit.page.evaluate(_FAINT, READABLE)
+    assert faint == [], faint
+
+
+def check_plays(visit: Visit) -> None:
+    """Time runs when it is told to, the bars with it, and it stands still when it is told to."""
+    page = visit.page
+    bars = "[...document.querySelectorAll('.bars .fill')].map(each => each.style.width)"
+    page.focus("#explorer-box")
+    page.keyboard.press("Home")
+    before = page.evaluate(bars)
+    page.select_option("#explorer-speed", "1")
+    page.click("#explorer-play")
+    page.clock.run_for(1001)
+    assert visit.steps()[0] == 2
+    assert page.evaluate(bars) != before
+    page.click("#explorer-play")
+    page.clock.run_for(5000)
+    assert visit.steps()[0] == 2
+    page.click("#explorer-play")
+    page.clock.run_for(1000 * visit.steps()[1])
+    assert visit.steps()[0] == visit.steps()[1]
+    assert page.get_attribute("#explorer-play", "aria-label") == "Play"
+
+
+def check_keys(visit: Visit) -> None:
+    """Every key does what the hint says, once, wherever in the explorer one is."""
+    page = visit.page
+    last = visit.steps()[1]
+    for place in ("#explorer-box", "#explorer-time", "#explorer-back", '.thumb[tabindex="0"]'):
+        page.focus(place)
+        for key, step in (("End", last), ("ArrowLeft", last - 1), ("Home", 1), ("ArrowRight", 2)):
+            page.keyboard.press(key)
+            assert visit.steps()[0] == step, (place, key)
+    page.focus("#explorer-sort")
+    page.keyboard.press("ArrowRight")
+    assert visit.steps()[0] == 2
+    page.select_option("#explorer-sort", "class")
+    for place in ("#explorer-box", "#explorer-time", "#explorer-play", '.thumb[tabindex="0"]'):
+        page.focus(place)
+        page.keyboard.press("Space")
+        assert page.get_attribute("#explorer-play", "aria-label") == "Pause", place
+        page.keyboard.press("Space")
+        assert page.get_attribute("#explorer-play", "aria-label") == "Play", place
+    image = page.inner_text("#explorer-subject")
+    for key, back in (("ArrowDown", "ArrowUp"), ("]", "[")):
+        page.keyboard.press(key)
+        assert page.inner_text("#explorer-subject") != image
+        page.keyboard.press(back)
+        assert page.inner_text("#explorer-subject") == image
+
+
+def check_tab(visit: Visit) -> None:
+    """Tab comes to all that can be used, and where one is can be seen."""
+    page = visit.page
+    page.evaluate(_WATCH_FOCUS)
+    for stop in range(page.evaluate("toReach.size") + 60):  # what scrolls is come by as well
+        if stop % 20 == 0 and not page.evaluate("toReach.size"):
+            break
+        page.keyboard.press("Tab")
+    missed = page.evaluate("[...toReach].map(each => each.outerHTML.slice(0, 120))")
+    unseen = page.evaluate("unseen")
+    assert missed == [], missed
+    assert unseen == [], unseen
+
+
+def check_prints(visit: Visit) -> None:
+    """On paper there is nothing to press, all is dark on white, and every section is there."""
+    page = visit.page
+    page.emulate_media(media="print")
+    shown = "(kind) => [...document.querySelectorAll(kind)].filter(each => each.checkVisibility()).length"
+    assert page.evaluate(shown, "button, select, input, nav, .skip") == 0
+    assert page.evaluate(shown, "main > section") == page.locator("main > section").count() > 0
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    check_contrast(visit)
+    page.emulate_media(media="screen")
+
+
+_TEXTS = """
+  const apart = '.unseen, .skip, thead, select, script, style';
+  const seen = (element) => element.checkVisibility() && !element.closest(apart);
+  const texts = () => {
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (walk.nextNode()) {
+      if (walk.currentNode.data.trim() && seen(walk.currentNode.parentElement)) found.push(walk.currentNode);
+    }
+    return found;
+  };
+"""
+_OUT = f"""() => {{{_TEXTS}
+  const out = [];
+  const page = document.scrollingElement;
+  if (page.scrollWidth > innerWidth) out.push(`page: ${{page.scrollWidth}} in ${{innerWidth}}`);
+  const box = (text) => {{
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    return range.getBoundingClientRect();
+  }};
+  for (const text of texts()) {{
+    let {{ left, right }} = box(text);
+    for (let at = text.parentElement; at; at = at.parentElement) {{
+      const style = getComputedStyle(at);
+      if (['auto', 'scroll'].includes(style.overflowX)) break;
+      const edge = at === document.documentElement ? {{ left: 0, right: innerWidth }} : at.getBoundingClientRect();
+      const cuts = at === document.documentElement || style.overflowX === 'hidden' || style.overflowX === 'clip';
+      const cut = cuts && (right > edge.right + 1 || left < edge.left - 1);
+      if (cut) out.push(`${{at.tagName}} cuts ${{text.data.trim()}}`);
+    }}
+  }}
+  for (const each of document.querySelectorAll('body *:not(.unseen):not(svg):not(svg *)')) {{
+    if (getComputedStyle(each).overflowX !== 'hidden' || !seen(each)) continue;
+    if (each.scrollWidth > each.clientWidth + 1) out.push(`cut: ${{each.outerHTML.slice(0, 120)}}`);
+  }}
+  return out;
+}}"""
+_FAINT = f"""(least) => {{{_TEXTS}
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = (colour) => {{
+    const [r, g, b] = parts(colour).map((part) => part / 255);
+    const linear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  }};
+  const behind = (element) => {{
+    for (let at = element; at; at = at.parentElement) {{
+      const colour = getComputedStyle(at).backgroundColor;
+      if ((parts(colour)[3] ?? 1) === 1) return colour;
+    }}
+    return 'rgb(255, 255, 255)';
+  }};
+  const faint = new Set();
+  for (const {{ parentElement }} of texts()) {{
+    if (parentElement.closest('svg')) continue;
+    const both = [light(getComputedStyle(parentElement).color), light(behind(parentElement))];
+    const contrast = (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+    if (contrast < least) faint.add(`${{parentElement.outerHTML.slice(0, 80)}}: ${{contrast.toFixed(2)}}`);
+  }}
+  return [...faint];
+}}"""
+_WATCH_FOCUS = """() => {
+  const usable = 'a[href], button, select, input, summary, [tabindex="0"]';
+  const pressed = (each) => each.checkVisibility() && getComputedStyle(each).pointerEvents !== 'none';
+  const all = [...document.querySelectorAll(usable)].filter((each) => each.tabIndex >= 0 && pressed(each));
+  window.toReach = new Set(all);
+  window.unseen = [];
+  document.activeElement?.blur();
+  document.addEventListener('focusin', ({ target }) => {
+    toReach.delete(target);
+    const { outlineStyle, outlineWidth } = getComputedStyle(target);
+    if (outlineStyle === 'none' || parseFloat(outlineWidth) < 2) unseen.push(target.outerHTML.slice(0, 120));
+  });
+}"""
