@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup extras demo test lint bench docs clean
+.PHONY: help setup extras browser demo test lint bench docs clean
 
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,18 +18,21 @@ setup: .venv/installed  ## create .venv and install cascaded there, with pinned 
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
-extras: .venv/extended  ## also install the optional parts: Ray for sweeps on a cluster, tensorboard
+extras: .venv/extended  ## also install the optional parts: Ray for sweeps on a cluster, tensorboard, playwright
 
 .venv/extended: .venv/installed
-	$(PIP) --editable '.[cluster,tensorboard]'
+	$(PIP) --editable '.[cluster,tensorboard,browser]'
 	@touch $@
 
 .venv/documented: .venv/installed
 	$(PIP) --editable '.[docs]'
 	@touch $@
 
-demo: setup  ## a cascade beside the published way, on a small network (under a minute)
-	$(BIN)/cascaded bench --width 8 --batch 32 --repeats 5
+browser:  ## install Debian's Chromium, which the report's tests open its pages in, where there is none
+	@command -v chromium > /dev/null || { apt-get -qq update && apt-get -qq install --no-install-recommends --yes chromium; }
+
+demo: setup  ## train eight small networks, analyse them, and write one page about it (five minutes)
+	$(BIN)/cascaded demo
 
 test: lint  ## ruff, pyright and pytest, with warnings as errors
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal

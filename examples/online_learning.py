@@ -28,8 +28,8 @@ def stream(steps: int) -> Iterator[Tensor]:
 
 def learn(way: str, steps: int) -> tuple[float, float]:
     """How many MiB of memory a way of learning takes, and a number that shows that the gradient is the same."""
-    net = cascaded.resnet((1, 1, 1), width=8, num_classes=10, generator=torch.Generator().manual_seed(0))
-    labels = torch.arange(4)
+    net = cascaded.resnet((1, 1, 1), width=8, num_classes=3, generator=torch.Generator().manual_seed(0))
+    labels = torch.arange(4) % 3
     net(next(stream(1)))  # what torch itself takes is there from the start
     before = peak()
     if way == "summed":

@@ -1,8 +1,11 @@
 """The example scripts run and show what they say."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -12,8 +15,56 @@ def run(name, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.fixture
+def printed(capsys):
+    """What an example prints after one epoch, as rows of words; run in this process, which has torch already."""
+
+    def rows(name):
+        runpy.run_path(str(EXAMPLES / name))["main"](epochs=1)
+        return [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+
+    return rows
+
+
+def share(word):
+    return float(word.removesuffix("%")) / 100
+
+
+def test_who_asks_for_more_confidence_waits_longer(printed):
+    *early, waited = printed("train_and_stop_early.py")[1:]
+    steps = [float(row[-1]) for row in early]
+    assert steps == sorted(steps)
+    assert 1 <= steps[0] < steps[-1] <= float(waited[-1]) == 7
+    assert 0.2 < share(waited[1]) <= 1  # one epoch is enough to beat guessing
+
+
+def test_the_td_loss_trains_every_exit_of_a_hand_made_network(printed):
+    by_lambda = {row[0]: [share(each) for each in row[1:]] for row in printed("td_loss_on_your_network.py")[1:]}
+    assert list(by_lambda) == ["0.0", "1.0"]
+    assert by_lambda["0.0"] != by_lambda["1.0"]
+    assert all(len(exits) == 4 and max(exits) > 0.2 for exits in by_lambda.values())
+
+
+def test_a_stream_of_three_digits_is_answered_frame_by_frame(printed):
+    rows = printed("noisy_stream.py")
+    frames = [row for row in rows if row[0].isdigit()]
+    assert [int(row[0]) for row in frames] == list(range(1, 25))
+    assert [frames[k][1] for k in (0, 8, 16)] == [frames[k][1] for k in (7, 15, 23)]  # each stays for eight
+    assert len({row[2] for row in frames}) > 1  # the answer changes
+    assert [row[0] for row in rows[-2:]] == ["stream", "each"]
+
+
+def test_a_trace_tells_steps_accuracy_and_latency_of_every_image(printed):
+    rows = printed("read_a_trace.py")
+    begins = next(k for k, row in enumerate(rows) if row[0] == "one")
+    cheapest, *_, dearest = [[float(each) for each in row[:2]] for row in rows[2:begins]]
+    assert cheapest == [0, 1]  # who asks for no confidence has the first step
+    assert dearest[1] == 9
+    assert sum(int(row[1]) for row in rows[begins + 1 : begins + 11]) == 359
+
+
 def test_online_learning_takes_the_same_gradient_in_flat_memory():
-    rows = [line.split() for line in run("online_learning.py", "6", "24").splitlines()[1:]]
+    rows = [line.split() for line in run("online_learning.py", "4", "16").splitlines()[1:]]
     assert [row[-2] for row in rows] == [row[-1] for row in rows]
     (short, long) = ([float(row[k]) for k in (1, 3)] for row in rows)
     assert long[0] > 2 * short[0]  # four times the steps

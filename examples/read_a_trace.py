@@ -1,0 +1,64 @@
+"""Record what a trained network says at every step, then ask the recording, not the network.
+
+A run is trained, its trace is recorded and read back. From the trace alone come accuracy against mean steps, and how
+long each image took. The same on the command line: `cascaded train`, `cascaded record`, `cascaded analyse`.
+
+    python examples/read_a_trace.py [EPOCHS]
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import cascaded
+import cascaded.data
+from cascaded import analysis
+from cascaded.learning.training import Where, train
+from cascaded.recording.record import record
+from cascaded.recording.views import Still
+
+
+def recorded(folder: Path, epochs: int) -> Path:
+    """Train a run on digits, and record it on the test images until it has settled."""
+    recipe = cascaded.Recipe(width=8, epochs=epochs, batch=64, rate=0.1, schedule="one-cycle")
+    spec = cascaded.Spec("digits", "cascaded-td", lam=0.0, recipe=recipe)
+    train(spec, folder, Where(torch.device("cpu")))
+    run = cascaded.load_run(folder)
+    view = Still(cascaded.OneStepDelay(), "cascaded", steps=run.net.settle_steps)
+    (file,) = record(run, cascaded.data.load("digits", "test"), view)
+    return file
+
+
+def read(file: Path) -> None:
+    """Everything below is NumPy: no network, no images."""
+    trace = cascaded.load_trace(file)
+    print(f"{trace.origin.data} {trace.origin.split}: {trace.steps} steps, {trace.items} images")
+
+    found = analysis.speed_accuracy(trace)
+    print("\nstop when surer than   mean steps   right")
+    curve = found.curves["threshold"].thinned(8)
+    for threshold, cost, accuracy in zip(curve.threshold, curve.cost, curve.accuracy, strict=True):
+        print(f"{threshold:20.2f}   {cost:10.2f}  {accuracy:6.1%}")
+
+    latency = analysis.selection_latency(trace, theta=0.5)
+    print("\none class stays above a half from step ... on   images")
+    for step in range(1, trace.steps + 1):
+        print(f"{step:44}   {np.count_nonzero(latency.steps == step):6}")
+    print(f"{'never':>44}   {np.isinf(latency.steps).sum():6}")
+
+    ends = analysis.gallery(trace, latency, each=5, per_class=False).overall
+    print(f"\nfastest: test images {trace.indices[ends.fastest].tolist()}")
+    print(f"slowest: test images {trace.indices[ends.slowest].tolist()}")
+
+
+def main(epochs: int = 5) -> None:
+    """Train, record, read."""
+    with tempfile.TemporaryDirectory() as folder:
+        read(recorded(Path(folder) / "td0" / "0", epochs))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,167 @@
+"""Every command with its purpose, an example and its options, from what `--help` says: docs/commands.md.
+
+Run: .venv/bin/python scripts/commands.py (a test says so when the page is out of date)
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from cascaded import cli
+
+PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
+BORDERS = "│╭╮╰╯─|"
+SHARED = 10
+"""So many options that a command before has as well are not listed twice."""
+
+TOP = """# Every command
+
+*Made from `--help` by `scripts/commands.py`.*
+
+| command | what it does |
+| --- | --- |
+{rows}
+
+`cascaded COMMAND --help` says the same on a terminal. Bad input ends in one sentence that says what to do, and in exit
+code 2; Ctrl-C in 130, and the same command goes on. What a command writes is on [its own page](files.md).
+"""
+
+
+@dataclass(frozen=True)
+class Help:
+    """What `--help` says.
+
+    Attributes:
+        usage: How it is called.
+        about: What it does, a paragraph each.
+        examples: Commands to copy.
+        options: A flag or name, and what it does, in the words of the page.
+    """
+
+    usage: str
+    about: list[str]
+    examples: list[str]
+    options: dict[str, str]
+
+
+def printed(command: str) -> str:
+    """The help of a command, on lines wide enough to break nothing."""
+    out = io.StringIO()
+    with wide(), redirect_stdout(out), suppress(SystemExit):
+        cli.run([command, "--help"])
+    return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+
+
+@contextmanager
+def wide() -> Iterator[None]:
+    """Have a terminal of any width, as far as help texts can tell."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "4000"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
+
+
+def parsed(text: str) -> Help:
+    """Take a help text to pieces: paragraphs first, then boxes of options."""
+    head, *boxes = re.split(r"\n\W*(?:positional arguments|options)\W*\n", text)
+    usage, *paragraphs = [" ".join(each.split()) for each in re.split(r"\n\s*\n", head.strip()) if each.strip()]
+    about = [each for each in paragraphs if not each.startswith("Example:") and each.strip(BORDERS + " -")]
+    examples = [each.removeprefix("Example:").strip() for each in paragraphs if each.startswith("Example:")]
+    entries = [entry for box in boxes for entry in entries_of(box) if not entry[0].startswith("-h")]
+    return Help(usage.removeprefix("usage: ").replace("[-h] ", ""), about, examples, dict(map(worded, entries)))
+
+
+def entries_of(box: str) -> list[tuple[str, str]]:
+    """Name and description of every option in a box; a description may begin on the line of its name or below it."""
+    entries: list[tuple[str, str]] = []
+    for line in box.splitlines():
+        line = line.strip(BORDERS).rstrip()
+        if not line.strip(" -"):
+            continue
+        if len(line) - len(line.lstrip()) <= 2:
+            name, _, told = line.strip().partition("  ")
+            entries.append((name, told.strip()))
+        else:
+            name, told = entries[-1]
+            entries[-1] = (name, f"{told} {line.strip()}".strip())
+    return entries
+
+
+def worded(entry: tuple[str, str]) -> tuple[str, str]:
+    """An option as the page has it, with its default where that says something: `--width`, and its kind beside it."""
+    name, told = entry
+    told, _, default = told.removesuffix(")").rpartition(" (default:") if "(default:" in told else (told, "", "")
+    default = default.strip().strip("'")
+    short, _, name = name.rpartition(", --") if re.match(r"-\w .+, --", name) else ("", "", name)
+    if short:
+        flag, told = worded((f"--{name}", entry[1]))
+        return f"`{short.split()[0]}`, {flag}", told
+    on, _, off = name.partition(", --no-")
+    if off:
+        return (f"`--[no-]{off}`", f"{told} Default: yes.") if default == "True" else (f"`{on}`", told)
+    flag, _, kind = name.replace("{None}|", "").replace("{None,", "{").partition(" ")
+    several = re.fullmatch(r"\[(.+) \[\1 \.\.\.\]\]", kind)
+    kind = f"{several[1]}..." if several else kind
+    told = told.replace("(required)", "").strip()
+    if choices := re.search(r"\{(.+?)\}", kind or flag):
+        told += " One of " + ", ".join(f"`{each}`" for each in choices[1].split(",")) + "."
+        flag, kind = (flag, "...") if several else (flag, "")
+        flag = "ACTION" if flag.startswith("{") else flag
+    told += f" Default: `{default}`." if default not in ("", "None") else ""
+    return f"`{flag}` {kind}".strip(), told
+
+
+def section(command: str, purpose: str, found: Help, before: dict[str, Help]) -> str:
+    """A command on the page."""
+    parts = [f"## {command}", *map(escaped, found.about or [purpose])]
+    parts.append("```bash\n" + "\n".join(found.examples or [found.usage]) + "\n```")
+    options = found.options
+    for other, known in before.items():
+        same = shared(options, known.options)
+        if len(same) >= SHARED:
+            first, last = (flag.split("`")[1] for flag in (same[0], same[-1]))
+            parts.append(f"It takes the options of [{other}](#{other}) from `{first}` to `{last}`, and these:")
+            options = {flag: told for flag, told in options.items() if flag not in same}
+            break
+    rows = [f"| {flag} | {escaped(told)} |" for flag, told in options.items()]
+    parts.append("\n".join(["| option | what it does |", "| --- | --- |", *rows]))
+    return "\n\n".join(parts)
+
+
+def shared(options: dict[str, str], known: dict[str, str]) -> list[str]:
+    """The longest stretch of options that another command has alike."""
+    stretches = groupby(options, lambda flag: known.get(flag) == options[flag])
+    return max((list(flags) for alike, flags in stretches if alike), key=len, default=[])
+
+
+def escaped(text: str) -> str:
+    """Words as words: no markup, no column."""
+    return text.replace("<", "&lt;").replace("|", "\\|")
+
+
+def page() -> str:
+    """The whole page."""
+    known: dict[str, Help] = {}
+    sections = []
+    for command, (_, purpose) in cli.COMMANDS.items():
+        found = parsed(printed(command))
+        sections.append(section(command, purpose, found, known))
+        known[command] = found
+    rows = "\n".join(f"| [`{name}`](#{name}) | {escaped(purpose)} |" for name, (_, purpose) in cli.COMMANDS.items())
+    return TOP.format(rows=rows) + "\n" + "\n\n".join(sections) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
