@@ -53,6 +53,9 @@ def main() -> None:
     except KeyboardInterrupt as stopped:
         print(f"cascaded: {str(stopped) or 'interrupted'}", file=sys.stderr)
         sys.exit(130)
+    except BrokenPipeError:  # whoever reads has had enough, as `| head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
 
 
 def run(arguments: list[str]) -> None:

@@ -28,6 +28,18 @@ def test_help_lists_every_command_with_an_example():
     assert "Example:" in told.stdout
 
 
+def test_a_reader_who_has_had_enough_sees_no_traceback():
+    command = [sys.executable, "-m", "cascaded", "--help"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    told = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, check=False, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
+    os.close(writing)
+    assert told.returncode == 141
+    assert told.stderr == b""
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example(name):
     told = cascaded(name, "--help")
@@ -47,7 +59,7 @@ def test_help_does_not_import_torch(arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no command given: say one of train"),
+        ([], "no command given: say one of demo"),
         (["bnech"], "there is no command 'bnech': say bench?"),
         (["xyz"], "there is no command 'xyz': see cascaded --help"),
         (["bench", "--width", "0"], "--width is 0: give numbers of at least 1"),

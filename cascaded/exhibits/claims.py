@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cascaded.exhibits.material import Material, role
-from cascaded.exhibits.over_seeds import interval_of
+from cascaded.exhibits.over_seeds import estimates, interval_of
 from cascaded.exhibits.page import ClaimLine, Verdict
 from cascaded.results.asked import Asked
 
@@ -83,6 +83,7 @@ RHOS = {"centrality": "+.212", "C-score": "+.163", "human agreement": "-.011", "
 FINAL = {"cifar10": "+2.47 (lambda 0)", "cifar100": "+4.28 (lambda 0)", "tinyimagenet": "+0.88 (lambda 0)"}
 AREA = "area under the curve of stopping by confidence"
 ABOVE = "a figure, no number"
+NOT_YET = "not compared yet, or the models share no seed or no images"
 
 TESTS: tuple[Test, ...] = (
     Test("C1", "speed_accuracy", "accuracy", _below_one, TD1, "accuracy at the last step", FINAL, time="whole"),
@@ -150,13 +151,13 @@ def claim_lines(material: Material) -> tuple[ClaimLine, ...]:
 def _lines(material: Material, test: Test, says: str) -> Iterator[ClaimLine]:
     """What a measurement gave, for every set of images it was made on."""
     models = {each.label: role(each) for each in material.conditions}
-    for table, asked in _tables(material, test):
-        if test.b is None:
-            estimates = {label: told for label, told in table["estimates"].items() if label in models}
-            for label, told in estimates.items():
+    if test.b is None:  # a figure of one model: compared or not, it is there
+        for asked in _asked(material, test):
+            for label, told in estimates(material, asked, test.metric).items():
                 if test.a(*models[label]):
                     yield _line(test, says, asked, material.names[label], told["value"], told)
-            continue
+        return
+    for table, asked in _tables(material, test):
         for told in table["differences"]:
             if told["a"] not in models or told["b"] not in models:
                 continue
@@ -168,13 +169,17 @@ def _lines(material: Material, test: Test, says: str) -> Iterator[ClaimLine]:
 
 def _tables(material: Material, test: Test) -> Iterator[tuple[dict[str, Any], Asked]]:
     """The comparisons that a measurement is read from, each with what it is of."""
-    rows = material.rows(test.analysis, test.noise or None)
-    wanted = [asked for asked in rows if not test.time or asked.is_fine == (test.time == "fine")]
-    shown = {asked.row[1:3]: asked for asked in wanted or rows}
+    shown = {asked.row[1:3]: asked for asked in _asked(material, test)}
     for table in material.tables(test.analysis, test.metric):
         asked = shown.get((table["of"], table["images"]))
         if asked is not None:
             yield table, asked
+
+
+def _asked(material: Material, test: Test) -> list[Asked]:
+    """What a measurement is read from, in the time that it asks for where there is such."""
+    rows = material.rows(test.analysis, test.noise or None)
+    return [asked for asked in rows if not test.time or asked.is_fine == (test.time == "fine")] or rows
 
 
 def _line(
@@ -182,14 +187,15 @@ def _line(
 ) -> ClaimLine:
     factor = sign * test.sign * test.scale
     low, high, how = interval_of(told)
-    ends = sorted(factor * each for each in (low, high) if each is not None)
+    effect = factor * effect + 0.0  # nothing has no sign
+    ends = sorted(factor * each + 0.0 for each in (low, high) if each is not None)
     paper = test.paper if isinstance(test.paper, str) else test.paper.get(asked.data, "")
     bounds = (ends[0], ends[1]) if len(ends) == 2 else (None, None)
     verdict: Verdict = "not measured" if bounds[0] is None else "yes" if bounds[0] > 0 else "no"
-    if verdict == "no" and factor * effect > 0:
+    if verdict == "no" and effect > 0:
         how += "; as the paper says, but the interval holds 0"
     what = f"{test.told}, {who}: {asked.what}"
-    return ClaimLine(test.claim, says, what, factor * effect, *bounds, test.unit, how, paper or "none given", verdict)
+    return ClaimLine(test.claim, says, what, effect, *bounds, test.unit, how, paper or "none given", verdict)
 
 
 def _unmeasured(material: Material, claim: str, says: str, tests: list[Test]) -> ClaimLine:
@@ -204,13 +210,14 @@ def _way(material: Material, tests: list[Test]) -> tuple[str, str]:
     """Why a claim was not measured, and the command that comes next."""
     roles = [role(each) for each in material.conditions]
     lacking = next((test for test in tests if test.b and not any(test.b(*each) for each in roles)), None)
-    needed = "cascaded sweep --data DATA --models cascaded-td cascaded-ce serial-td-multihead --lam 0 1 --out runs"
+    models = "cascaded-td cascaded-ce serial-td-multihead"
+    needed = f"cascaded sweep --data {material.data} --models {models} --lam 0 1 --out runs/models"
     if not any(tests[0].a(*each) for each in roles):
         return "the model that the claim is about is not among these runs", needed
     if lacking is not None and lacking is tests[0]:
         return "the model that it is compared with is not among these runs", needed
     if any(material.rows(test.analysis) for test in tests):
-        return material.uncompared or "not compared", f"cascaded analyse {material.words}"
+        return material.uncompared or NOT_YET, f"cascaded analyse {material.words}"
     return f"{tests[0].analysis.replace('_', ' ')} has not been analysed", _recording(tests[0], material)
 
 

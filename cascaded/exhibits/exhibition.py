@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,11 @@ from cascaded.exhibits.claims import claim_lines
 from cascaded.exhibits.gaps import passed_over
 from cascaded.exhibits.images import latency_section, prototype_section, taxonomy_section
 from cascaded.exhibits.inside import explorers, schedule_section, seen, wanting
-from cascaded.exhibits.kinds import Section
+from cascaded.exhibits.kinds import Figure, Section
 from cascaded.exhibits.material import Material, gather
 from cascaded.exhibits.page import ClaimLine, Exhibition, RunLine
 from cascaded.exhibits.robustness import noise_section, outside_section
-from cascaded.exhibits.speed import accuracy_section, lambda_section, speed_section
+from cascaded.exhibits.speed import MOST, accuracy_section, lambda_section, speed_section
 from cascaded.learning.runs import is_done, read_metrics
 from cascaded.progress import minutes
 from cascaded.results.answers import read_results
@@ -39,7 +41,7 @@ def exhibition(places: Sequence[Path], title: str = "") -> Exhibition:
         summary=_summary(material, claims),
         models=tuple(dict.fromkeys(labels)),
         runs=tuple(_run_line(subject, material) for subject in material.subjects),
-        sections=(*_sections(material, found), *_leftovers(material, notes)),
+        sections=_told_apart((*_sections(material, found), *_leftovers(material, notes))),
         claims=claims,
         explorers=watched,
         unexplored=() if watched else (wanting(material),),
@@ -59,6 +61,17 @@ def _sections(material: Material, found: Any) -> tuple[Section, ...]:
         noise_section(material),
         outside_section(material),
     )
+
+
+def _told_apart(sections: tuple[Section, ...]) -> tuple[Section, ...]:
+    """No two figures write the same files: odd letters are no part of a key, and long names are cut."""
+    often: Counter[str] = Counter()
+
+    def own(figure: Figure) -> Figure:
+        often[figure.key] += 1
+        return figure if often[figure.key] == 1 else own(replace(figure, key=f"{figure.key}-{often[figure.key]}"))
+
+    return tuple(replace(each, figures=[own(figure) for figure in each.figures]) for each in sections)
 
 
 def _leftovers(material: Material, notes: tuple[str, ...]) -> tuple[Section, ...]:
@@ -90,8 +103,9 @@ def _early_and_late(material: Material) -> list[str]:
         curves = [result["accuracy"] for result in by_seed.values()]
         first, last = (100 * sum(curve[at - 1] for curve in curves) / len(curves) for at in (early, steps))
         told.append(f"{material.names[label]} {first:.0f} and {last:.0f} %")
-    what = rows[0].what.partition(",")[0]
-    return [f"Right at step {early} and at the last of {steps} steps, {what}: {'; '.join(told[:8])}."]
+    what, more = rows[0].what.partition(",")[0], len(told) - MOST
+    told = told[:MOST] + ([f"{more} more models below"] if more > 0 else [])
+    return [f"Right at step {early} and at the last of {steps} steps, {what}: {'; '.join(told)}."]
 
 
 def _verdicts(claims: Sequence[ClaimLine]) -> str:

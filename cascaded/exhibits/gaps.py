@@ -8,11 +8,15 @@ from collections.abc import Iterable
 from cascaded.exhibits.kinds import Missing
 from cascaded.exhibits.material import Material
 from cascaded.results.answers import read_results
-from cascaded.results.registry import ANALYSES
+from cascaded.results.questions import Settings
+from cascaded.results.registry import ANALYSES, missing
 from cascaded.results.subjects import Subject
 
 RUN = "\0"
 """Stands for the runs in a command until it is known which."""
+COARSE = "cifar100"
+"""The data whose classes have a coarser level."""
+TRAIN_COARSE = f"cascaded sweep --data {COARSE} --models cascaded-td cascaded-ce --lam 0 --out runs/{COARSE}"
 
 
 def gaps(material: Material, *names: str) -> tuple[Missing, ...]:
@@ -29,19 +33,27 @@ def gaps(material: Material, *names: str) -> tuple[Missing, ...]:
             for command in _wanting(subject, name):
                 wanted.setdefault(command, []).append(subject)
         for command, subjects in wanted.items():
-            found.append(Missing(_told(name, subjects, material), _filled(command, subjects, material)))
+            about = _told(name, subjects, material)
+            runs = command.startswith("cascaded ")  # else it is a sentence: no command would do
+            filled = _filled(command, subjects, material) if runs else ""
+            found.append(Missing(about if runs else f"{about}; {command}", filled))
     return tuple(found)
 
 
 def _wanting(subject: Subject, name: str) -> list[str]:
-    """The commands that would answer a question about a subject, with its run left open; none where it is answered."""
+    """What would answer a question about a subject, its run left open: commands, or why there is none.
+
+    Nothing where it is answered. Traces are looked at as they are now: some may be newer than the results.
+    """
     told = read_results(subject.file)
     if told.get("analyses", {}).get(name) or name in told.get("refused", {}):
         return []
-    if name not in told.get("missing", {}):
+    if ANALYSES[name].ask(subject, Settings()):
         return [f"cascaded analyse {RUN} --only {name}"]
+    if name == "taxonomic_compliance":
+        return [f"cascaded record {RUN}" if subject.spec.data == COARSE else TRAIN_COARSE]
     run = shlex.quote(subject.runs[0].as_posix())
-    return [each.strip().replace(run, RUN) for each in str(told["missing"][name]).split(";")]
+    return [each.strip() for each in missing(subject, name).replace(run, RUN).split(";")]
 
 
 def _told(name: str, subjects: list[Subject], material: Material) -> str:

@@ -13,7 +13,7 @@ from cascaded.exhibits.gaps import gaps, refusals
 from cascaded.exhibits.kinds import Dots, Figure, Level, Lines, Pictures, Section, Thumb
 from cascaded.exhibits.material import Material
 from cascaded.exhibits.over_seeds import Points, dots_of, lines_of
-from cascaded.exhibits.speed import MOST, banded, key
+from cascaded.exhibits.speed import MOST, banded, key, left_out
 from cascaded.learning.runs import read_inputs
 from cascaded.results.asked import Asked
 from cascaded.results.galleries import KINDS, ends_file, read_ends
@@ -35,6 +35,8 @@ def latency_section(material: Material) -> Section:
             figures += [drawn] if drawn else []
     if figures and not any(isinstance(each.body, Pictures) for each in figures):
         notes.append("No image is shown: cascaded analyse draws galleries where the data is at hand.")
+    elif figures:
+        notes += left_out(material, "Galleries are shown")
     lead = (
         "An image has settled when one class stays above a threshold from some step on. Fast images are typical views; "
         "slow ones are cluttered, cut off or unusual, and some never settle."

@@ -15,7 +15,7 @@ from cascaded.files import read_json
 from cascaded.learning.method import TD
 from cascaded.results.answers import fingerprint, read_answers, read_results
 from cascaded.results.asked import Asked, Row
-from cascaded.results.groups import Condition, conditions, grouped
+from cascaded.results.groups import Condition, Group, conditions, grouped
 from cascaded.results.subjects import Subject, comparison_file, find_subjects
 from cascaded.results.summary import FORMAT
 
@@ -45,13 +45,18 @@ class Material:
         """The runs, as one types them."""
         return " ".join(shlex.quote(str(place)) for place in self.places)
 
+    @property
+    def data(self) -> str:
+        """The data of the first run, as one types it."""
+        return shlex.quote(self.subjects[0].spec.data)
+
     @cached_property
     def names(self) -> dict[str, str]:
         """What every condition is called, by its label."""
         return {each.label: spoken(each.label) for each in self.conditions}
 
     def rows(self, analysis: str, noise: str | None = None) -> list[Asked]:
-        """What an analysis was asked, once each. Validation images are shown where there are no others of the data.
+        """What an analysis was asked, once each; validation images only of models that have seen no others of the data.
 
         Args:
             analysis: Its name.
@@ -59,13 +64,12 @@ class Material:
         """
         found: dict[Row, Asked] = {}
         for condition in self.conditions:
-            for by_row in condition.by_seed.values():
-                for row, (asked, _) in by_row.items():
-                    if asked.analysis == analysis and noise in (None, asked.noise):
-                        found.setdefault(row, asked)
-        tested = {asked.data for asked in found.values() if asked.split != "validation"}
-        shown = [asked for asked in found.values() if asked.split != "validation" or asked.data not in tested]
-        return sorted(shown, key=lambda asked: asked.is_fine)  # whole steps first
+            own = [asked for by_row in condition.by_seed.values() for asked, _ in by_row.values()]
+            own = [asked for asked in own if asked.analysis == analysis and noise in (None, asked.noise)]
+            tested = {asked.data for asked in own if asked.split != "validation"}
+            shown = [asked for asked in own if asked.split != "validation" or asked.data not in tested]
+            found |= {asked.row: asked for asked in shown if asked.row not in found}
+        return sorted(found.values(), key=lambda asked: asked.is_fine)  # whole steps first
 
     def answers(self, row: Row) -> dict[str, dict[int, dict[str, Any]]]:
         """What was answered, by condition and seed."""
@@ -103,11 +107,11 @@ def gather(places: Sequence[Path]) -> Material:
     found = grouped([read_answers(subject) for subject in subjects])
     shown = conditions(found)
     bare = [Condition(group.label, group, {}) for group in found if group.label not in {each.label for each in shown}]
-    comparison, why = _comparison(subjects) if len(subjects) > 1 else ({}, "there is one run")
+    comparison, why = _comparison(subjects, found) if len(subjects) > 1 else ({}, "there is one run")
     return Material(tuple(places), tuple(subjects), (*shown, *bare), comparison, why)
 
 
-def _comparison(subjects: Sequence[Subject]) -> tuple[dict[str, Any], str]:
+def _comparison(subjects: Sequence[Subject], groups: Sequence[Group[Asked]]) -> tuple[dict[str, Any], str]:
     """What was written about all of these subjects, as their results are now; or why that is not so."""
     file = comparison_file(subjects)
     if not file.exists():
@@ -121,6 +125,9 @@ def _comparison(subjects: Sequence[Subject]) -> tuple[dict[str, Any], str]:
         now = _fingerprints(subject)
         if any(now.get(name) != then for name, then in told["made_from"][subject.name].items()):
             return {}, f"{subject.name} was analysed again after {file} was written"
+    for group in groups:  # of more runs, whose names and means may be others
+        if told.get("groups", {}).get(group.label) != sorted(group.by_seed):
+            return {}, f"{file} is of other runs beside those of {group.label}"
     return told, ""
 
 

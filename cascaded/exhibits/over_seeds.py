@@ -38,8 +38,7 @@ def lines_of(
     told = {label: points for label, points in told.items() if all(len(x) for x, _ in points)}
     common = _places([points for each in told.values() for points in each])
     values = {label: np.array([_at(common, points) for points in each]) for label, each in told.items()}
-    shared = [label for label in values if len(seeds[label]) > 1 and seeds[label] == seeds[next(iter(values))]]
-    errors = _errors(values, shared)
+    errors = _errors(values, seeds)
     return tuple(
         Series(material.names[label], tuple(common.tolist()), _mean(each), errors.get(label, ()), way, len(each))
         for label, each in values.items()
@@ -66,10 +65,11 @@ def _mean(values: Float64[np.ndarray, "seeds points"]) -> tuple[float, ...]:
     return tuple(values.mean(axis=0).tolist())  # where a seed has nothing there is no mean of all
 
 
-def _errors(values: Mapping[str, np.ndarray], shared: Sequence[str]) -> dict[str, tuple[float, ...]]:
+def _errors(values: Mapping[str, np.ndarray], seeds: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[float, ...]]:
     """Standard errors, point by point; one for all conditions that share their seeds."""
     found = {label: _alone(each) for label, each in values.items() if len(each) > 1}
-    if len(shared) > 1:
+    for own in {seeds[label] for label in found}:
+        shared = [label for label in found if seeds[label] == own]
         together = np.stack([values[label] for label in shared], axis=1)  # seeds, conditions, points
         for place in range(together.shape[2]):
             whole = [k for k in range(len(shared)) if np.isfinite(together[:, k, place]).all()]
@@ -102,7 +102,7 @@ def dots_of(
     """
     found = []
     for metric, group in metrics.items():
-        for label, told in _estimates(material, asked, metric).items():
+        for label, told in estimates(material, asked, metric).items():
             if keep is None or keep(label):
                 low, high, how = interval_of(told)
                 found.append(Dot(material.names[label], group, told["value"], low, high, way, how))
@@ -120,7 +120,7 @@ def interval_of(told: Mapping[str, Any]) -> tuple[float | None, float | None, st
     return told["low"], told["high"], f"{told['n']} images, one seed" if "items" in how else f"{told['n']} seeds"
 
 
-def _estimates(material: Material, asked: Asked, metric: str) -> dict[str, dict[str, Any]]:
+def estimates(material: Material, asked: Asked, metric: str) -> dict[str, dict[str, Any]]:
     """A figure of every condition: as it was compared, or, where it was not, from the answers themselves."""
     for table in material.comparison.get("tables", []):
         if (table["analysis"], table["of"], table["images"], table["metric"]) == (*asked.row[:3], metric):

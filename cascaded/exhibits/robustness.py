@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,10 @@ def noise_section(material: Material) -> Section:
     """The six noises, and what they do while they last and after they have passed."""
     figures = [film_strip()]
     for analysis, draw in (("persistent_noise", _lasting), ("transient_noise", _passing)):
-        rows = material.rows(analysis)
-        sources = dict.fromkeys(asked.data for asked in rows)
-        figures += [draw(material, [each for each in rows if each.data == data]) for data in sources]
+        alike: dict[str, list[Asked]] = {}
+        for asked in material.rows(analysis):
+            alike.setdefault(_setting(asked), []).append(asked)
+        figures += [draw(material, rows) for rows in alike.values()]
     figures += [_confidence(material, asked) for asked in material.rows("transient_noise")]
     lead = (
         "Noise that changes at every step: four that take information away (focus, Perlin, occlusion, resolution) and "
@@ -74,7 +76,7 @@ def _bytes(frame: Any) -> np.ndarray:
 
 def _lasting(material: Material, rows: list[Asked]) -> Figure:
     """Accuracy under noise that lasts, noise by noise."""
-    what = rows[0].what.partition(",")[0]
+    what = _setting(rows[0])
     caption = f"Accuracy at the last step while every frame is noisy: {what}. Whiskers are 95 % intervals."
     body = Dots("accuracy", *_by_noise(material, rows, "accuracy"))
     return Figure(key("persistent", what), f"Noise that lasts, {what}", caption, body)
@@ -82,7 +84,7 @@ def _lasting(material: Material, rows: list[Asked]) -> Figure:
 
 def _passing(material: Material, rows: list[Asked]) -> Figure:
     """What noise that passes costs, noise by noise."""
-    what = rows[0].what.partition(",")[0]
+    what = _setting(rows[0])
     caption = (
         f"How far the confidence in the true class is, on average from the first noisy step on, below where it "
         f"ends: {what}. Lower is better; whiskers are 95 % intervals."
@@ -91,9 +93,18 @@ def _passing(material: Material, rows: list[Asked]) -> Figure:
     return Figure(key("transient", what), f"Noise that passes, {what}", caption, body)
 
 
+def _setting(asked: Asked) -> str:
+    """What all noises of a figure have in common: the images, and how time goes where it is fine."""
+    return f"{asked.data} {asked.split}" + (f", {asked.kernel}" if asked.is_fine else "")
+
+
 def _by_noise(material: Material, rows: list[Asked], metric: str) -> tuple[tuple[str, ...], tuple[Dot, ...]]:
-    groups = tuple(dict.fromkeys(asked.noise for asked in rows))
-    return groups, tuple(dot for asked in rows for dot in dots_of(material, asked, {metric: asked.noise}))
+    often = Counter(asked.noise for asked in rows)
+    groups = [
+        asked.noise if often[asked.noise] == 1 else f"{asked.noise}, {asked.what.rpartition(', ')[2]}" for asked in rows
+    ]
+    dots = [dots_of(material, asked, {metric: group}) for asked, group in zip(rows, groups, strict=True)]
+    return tuple(dict.fromkeys(groups)), tuple(dot for some in dots for dot in some)
 
 
 def _confidence(material: Material, asked: Asked) -> Figure:
@@ -111,9 +122,7 @@ def _confidence(material: Material, asked: Asked) -> Figure:
     caption = (
         f"Mean confidence in the true class, {longest} noisy steps between clean ones: {asked.what}.{banded(body)}"
     )
-    return Figure(
-        key("confidence", asked.noise, asked.what), f"Passing {asked.noise}, {asked.data}", caption + banded(body), body
-    )
+    return Figure(key("confidence", asked.noise, asked.what), f"Passing {asked.noise}, {asked.data}", caption, body)
 
 
 def outside_section(material: Material) -> Section:

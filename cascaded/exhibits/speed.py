@@ -62,7 +62,14 @@ def speed_section(material: Material) -> Section:
         "the same step; the learned stopper is a small network that has seen the outputs so far."
     )
     names = ("speed_accuracy", "learned_stopper")
-    return Section("speed", "Speed against accuracy", lead, figures, gaps(material, *names), refusals(material, *names))
+    notes = (*left_out(material, "Ways to stop are drawn"), *refusals(material, *names))
+    return Section("speed", "Speed against accuracy", lead, figures, gaps(material, *names), notes)
+
+
+def left_out(material: Material, what: str) -> tuple[str, ...]:
+    """What there is to say where a figure a model would be too many."""
+    count = len(material.conditions)
+    return (f"{what} of the first {MOST} of {count} models.",) if count > MOST else ()
 
 
 def _by_confidence(material: Material, asked: Asked) -> list[Figure]:
@@ -109,12 +116,18 @@ def lambda_section(material: Material) -> Section:
         "Lambda says what a step learns from: at 1 the true label at every step, at 0 the answer of the step after it, "
         "and the true label at the last step alone. In the paper the final answer suffers at 1 and not below."
     )
-    missing: list[Missing] = []
-    if not figures:
-        train = "cascaded sweep --models cascaded-td cascaded-ce --lam 0 0.5 1 --out runs/lambdas"
-        told = material.uncompared or "runs that differ in lambda alone, recorded alike"
-        missing.append(Missing(told, train if material.comparison else f"cascaded analyse {material.words}"))
+    missing = () if figures else _before_lambdas(material)
     return Section("lambda", "The effect of lambda", lead, figures, missing, notes)
+
+
+def _before_lambdas(material: Material) -> tuple[Missing, ...]:
+    """What comes before lambdas can be held against each other."""
+    if len(material.subjects) == 1 or material.comparison:
+        train = f"cascaded sweep --data {material.data} --models cascaded-td cascaded-ce --lam 0 0.5 1"
+        return (Missing("runs that differ in lambda alone, recorded alike", f"{train} --out runs/lambdas"),)
+    if not material.rows("speed_accuracy"):
+        return gaps(material, "speed_accuracy")
+    return (Missing(material.uncompared, f"cascaded analyse {material.words}"),)
 
 
 def _effects(material: Material) -> dict[str, Any]:
