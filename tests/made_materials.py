@@ -13,7 +13,7 @@ from cascaded.files import write_json
 from cascaded.results.answers import fingerprint, read_answers
 from cascaded.results.asked import Asked
 from cascaded.results.groups import Answered, Condition, conditions, grouped
-from cascaded.results.subjects import Subject, comparison_file, find_subjects
+from cascaded.results.subjects import Subject, comparison_file, find_subjects, place_in
 from tests.made_traces import made_run
 
 Model = tuple[str, float | None]
@@ -70,7 +70,10 @@ def write_comparison(place: Path, tables: Sequence[dict[str, Any]] = (), **more:
     subjects = find_subjects([place])
     answered = [read_answers(subject) for subject in subjects]
     print_of = fingerprint({"t0": "digest"}, {"seed": 0})
-    made_from = {each.subject.name: {f"{name} {of}": print_of for name, of in each.answers} for each in answered}
+    folder = comparison_file(subjects).parent
+    made_from = {
+        place_in(folder, each.subject): {f"{name} {of}": print_of for name, of in each.answers} for each in answered
+    }
     groups = {group.label: sorted(group.by_seed) for group in grouped(answered)}
     told = {"format": 1, "made_from": made_from, "groups": groups, "tables": list(tables), "lambda_effect": {}}
     write_json(file := comparison_file(subjects), {**told, **more})

@@ -44,6 +44,25 @@ def test_show_counts_and_draws(capsys, tmp_path):
         assert len(np.unique(np.asarray(sheet))) > 10
 
 
+@pytest.mark.parametrize(("name", "count"), [("cluttered-digits", "718"), ("photographs", "720")])
+def test_what_the_demo_uses_can_be_listed_shown_and_checked(capsys, name, count):
+    data("list")
+    data("show", name, split="test")
+    data("check", name, split="test")
+    told = capsys.readouterr().out
+    assert re.search(rf"{name} .* embedded", told)
+    assert f"{name} test: {count} grey images, 28 x 28 pixels" in told
+    assert f"{name} test: {count} images\n  28 x 28 pixels: {count}" in told
+    assert "no problems" in told
+
+
+def test_what_comes_next_has_the_options_that_were_given(capsys):
+    data("show", "digits", split="test", size=16, classes=("3", "4"))
+    assert "next: cascaded train --data digits --size 16 --classes 3 4" in capsys.readouterr().out
+    data("show", "photographs", split="test")
+    assert "next: cascaded record RUN --data photographs" in capsys.readouterr().out
+
+
 def test_show_draws_where_it_is_told(tmp_path):
     root = image_folder(tmp_path / "insects", ["ant", "bee"])
     for seed in (0, 0, 1):

@@ -251,7 +251,7 @@ def test_what_was_found_is_summed_up_in_sentences_made_from_the_figures():
         first == f"Right at step 2 and at the last of 6 steps, digits test: {TD} 41 and 80 %; CascadedCE 20 and 92 %."
     )
     assert second == (
-        "Of the paper's claims C1 hold in all that was measured; C2 hold in part; C3 do not show; C4 were not measured."
+        "Do the paper's claims show here? C1: yes in all that was measured; C2: yes in part; C3: no; C4: not measured."
     )
 
 

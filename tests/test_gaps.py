@@ -158,7 +158,7 @@ def test_what_was_refused_and_passed_over_is_told(tmp_path):
     (refused,) = refusals(material, "speed_accuracy")
     assert refused.startswith(f"{folder}, b: ")
     assert "is not what was recorded" in refused
-    (passed,) = passed_over(material.subjects)
+    (passed,) = passed_over(material)
     assert passed.startswith(f"{folder}, c: ")
     assert not commands(material, "speed_accuracy")  # there is an answer of the other trace
     assert len(accuracy_section(material).figures) == 1

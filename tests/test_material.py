@@ -101,7 +101,7 @@ def test_a_role_is_a_model_and_its_lambda_and_another_one_under_another_schedule
 
 def test_tables_are_those_of_what_is_shown():
     held = replace(ASKED, split="validation", what="held out")
-    about = {"analysis": "speed_accuracy", "metric": "accuracy", "images": ASKED.images}
+    about = {"analysis": "speed_accuracy", "metric": "accuracy", "images": ASKED.images, "shown": ASKED.shown}
     tables = [{**about, "of": each.what} for each in (ASKED, held)]
     material = made_material({TD0: {0: [(ASKED, ANSWER), (held, ANSWER)]}}, tables)
     assert material.tables("speed_accuracy", "accuracy") == [tables[0]]
@@ -161,12 +161,12 @@ def test_a_comparison_in_which_runs_have_other_names_or_more_seeds_is_not_used(t
     assert seeds.uncompared.endswith("is of other runs beside those of cascaded-ce")
 
 
-def test_runs_that_were_moved_are_not_those_that_were_compared(tmp_path):
+def test_a_comparison_moves_with_its_runs_and_knows_them_by_any_spelling(tmp_path, monkeypatch):
     two_runs(tmp_path / "old")
     (tmp_path / "old").rename(tmp_path / "new")
-    material = gather([tmp_path / "new"])
-    assert material.uncompared == f"{tmp_path}/new/comparison.json does not know {tmp_path}/new/ce/0"
-    assert len(material.answers(ASKED.row)) == 2  # their own answers still count
+    assert gather([tmp_path / "new"]).comparison["tables"] == [{"a": "table"}]
+    monkeypatch.chdir(tmp_path)
+    assert gather([Path("new/td"), tmp_path / "new" / "ce"]).uncompared == ""
 
 
 @pytest.mark.parametrize("change", ["", "{", "[]", '{"format": 7, "made_from": {}}', '{"format": 1, "made_from": 3}'])

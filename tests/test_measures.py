@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cascaded.analysis import centrality, human_agreement
+from cascaded.data.clutter import clutter
 from cascaded.data.judgements import human_counts
 from cascaded.results.measures import measures_of
 from cascaded.results.subjects import find_subjects
@@ -43,6 +44,14 @@ def test_judgements_that_are_not_there_are_told(tmp_path, monkeypatch):
     assert "cifar10h-counts.npy" in missing["human agreement"]
     _, missing = measures_of(found(tmp_path / "v", made_trace(data="cifar10", split="validation")))
     assert "cifar10-cscores-orig-order.npz" in missing["C-score"]
+
+
+def test_typical_are_the_digits_with_little_clutter(tmp_path):
+    rows = np.array([700, 3, 41, 5])
+    for split, source in (("test", "test"), ("validation", "train")):
+        trace = made_trace(data="cluttered-digits", split=split, items=4, indices=rows)
+        measures, _ = measures_of(found(tmp_path / split, trace))
+        assert np.array_equal(measures["typicality"], -clutter(source, rows))
 
 
 @needs_real

@@ -113,7 +113,7 @@ def test_of_a_run_with_nothing_recorded_the_page_says_which_commands_come_first(
     for words in ("", " --states 40", " --kernel ews:0.9 --steps 70", " --noise occlusion"):
         assert f"cascaded record '{place}'{words}" in page.words
     assert not [word for word in page.words if word.startswith("cascaded analyse")]
-    assert "C1, C2, C3, C4, C5, C6, C7 were not measured" in page.text
+    assert "C1, C2, C3, C4, C5, C6, C7: not measured" in page.text
     assert "not yet" in page.text
 
 

@@ -14,7 +14,7 @@ from cascaded.data import SOURCES, augmentation, load
 from cascaded.data.augment import Augment
 from cascaded.data.columns import Columns
 from cascaded.data.decode import decode
-from cascaded.data.sources import placed
+from cascaded.data.sources import EMBEDDED, placed
 from cascaded.errors import InputError
 from tests.pictures import REAL, encoded, needs_real, own_places, parquet_file, picture  # noqa: F401
 
@@ -41,6 +41,7 @@ def test_an_unknown_name_is_refused_with_a_way_out(name, message):
         ("cifar10", "validation", "cifar10 has no split 'validation', there are train, test: hold some of train out"),
         ("digits", "extra", "digits has no split 'extra', there are train, test: say one of them"),
         ("lsun-crop", "train", "lsun-crop has no split 'train', there are validation, test"),
+        ("photographs", "train", "photographs has no split 'train', there are validation, test"),
     ],
 )
 def test_a_split_that_is_not_there_is_refused_with_those_that_are(name, split, message):
@@ -55,6 +56,17 @@ def test_bad_options_are_refused():
         load("digits", classes="7")
     with pytest.raises(InputError, match="no class 'seven' among the 10"):
         load("digits", classes=["seven"])
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+@pytest.mark.parametrize("kind", ["image", "label"])
+def test_what_is_made_here_has_no_columns_to_ask_for(name, kind):
+    with pytest.raises(InputError, match=f"{name} has no column 'foo', .* leave --{kind} out"):
+        load(name, "test", **{kind: "foo"})
+
+
+def test_every_source_that_is_not_on_the_hub_is_made_here():
+    assert set(EMBEDDED) == {name for name, source in SOURCES.items() if source.hub is None}
 
 
 def test_names_that_need_no_loading_are_there():

@@ -97,7 +97,7 @@ def test_what_is_compared_can_be_told_from_other_answers(tmp_path):
     made = [summarise(grouped(answered(tmp_path)), Settings())["made_from"]]
     made_run(tmp_path / "cascaded-td" / "0", {"t": trace_of("cascaded-ce", 3)}, model="cascaded-td", seed=0)
     made.append(summarise(grouped(answered(tmp_path)), Settings())["made_from"])
-    one, other = (each.pop((tmp_path / "cascaded-td" / "0").as_posix()) for each in made)
+    one, other = (each.pop("cascaded-td/0/results.json") for each in made)
     assert made[0] == made[1]
     assert set(one) == set(other) == {f"{name} t" for name in NAMES}
     assert not set(one.values()) & set(other.values())

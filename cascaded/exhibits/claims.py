@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cascaded.exhibits.material import Material, role
+from cascaded.exhibits.material import Material, role, row_of
 from cascaded.exhibits.over_seeds import estimates, interval_of
 from cascaded.exhibits.page import ClaimLine, Verdict
 from cascaded.results.asked import Asked
@@ -80,7 +80,7 @@ PERSISTENT = {"focus": "+3.56", "occlusion": "+7.03", "perlin": "+3.11", "resolu
 TRANSIENT = {"focus": "+0.66", "occlusion": "+7.32", "perlin": "+0.87", "resolution": "+0.35"}
 GAINS = {"msp": "+1.4", "entropy": "+2.2", "softmax": "+3.1", "logits": "+0.6"}
 RHOS = {"centrality": "+.212", "C-score": "+.163", "human agreement": "-.011", "typicality": ""}
-FINAL = {"cifar10": "+2.47 (lambda 0)", "cifar100": "+4.28 (lambda 0)", "tinyimagenet": "+0.88 (lambda 0)"}
+FINAL = {"cifar10": "+2.47", "cifar100": "+4.28", "tinyimagenet": "+0.88"}  # lambda 0
 AREA = "area under the curve of stopping by confidence"
 ABOVE = "a figure, no number"
 NOT_YET = "not compared yet, or the models share no seed or no images"
@@ -169,10 +169,9 @@ def _lines(material: Material, test: Test, says: str) -> Iterator[ClaimLine]:
 
 def _tables(material: Material, test: Test) -> Iterator[tuple[dict[str, Any], Asked]]:
     """The comparisons that a measurement is read from, each with what it is of."""
-    shown = {asked.row[1:3]: asked for asked in _asked(material, test)}
+    shown = {asked.row: asked for asked in _asked(material, test)}
     for table in material.tables(test.analysis, test.metric):
-        asked = shown.get((table["of"], table["images"]))
-        if asked is not None:
+        if (asked := shown.get(row_of(table))) is not None:
             yield table, asked
 
 
@@ -189,7 +188,7 @@ def _line(
     low, high, how = interval_of(told)
     effect = factor * effect + 0.0  # nothing has no sign
     ends = sorted(factor * each + 0.0 for each in (low, high) if each is not None)
-    paper = test.paper if isinstance(test.paper, str) else test.paper.get(asked.data, "")
+    paper = test.paper if isinstance(test.paper, str) else test.paper.get(asked.data, _elsewhere(test.paper))
     bounds = (ends[0], ends[1]) if len(ends) == 2 else (None, None)
     verdict: Verdict = "not measured" if bounds[0] is None else "yes" if bounds[0] > 0 else "no"
     if verdict == "no" and effect > 0:
@@ -198,9 +197,14 @@ def _line(
     return ClaimLine(test.claim, says, what, effect, *bounds, test.unit, how, paper or "none given", verdict)
 
 
+def _elsewhere(papers: Mapping[str, str]) -> str:
+    """The paper's effects on its own data."""
+    return ", ".join(f"{effect} on {data}" for data, effect in papers.items())
+
+
 def _unmeasured(material: Material, claim: str, says: str, tests: list[Test]) -> ClaimLine:
     """A claim that nothing here speaks to, and what would."""
-    papers = [test.paper if isinstance(test.paper, str) else ", ".join(test.paper.values()) for test in tests]
+    papers = [test.paper if isinstance(test.paper, str) else _elsewhere(test.paper) for test in tests]
     paper = "; ".join(dict.fromkeys(each for each in papers if each))
     why, command = _way(material, tests)
     return ClaimLine(claim, says, why, None, None, None, "", "", paper, "not measured", command)

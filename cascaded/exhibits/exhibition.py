@@ -20,7 +20,6 @@ from cascaded.exhibits.robustness import noise_section, outside_section
 from cascaded.exhibits.speed import MOST, accuracy_section, lambda_section, speed_section
 from cascaded.learning.runs import is_done, read_metrics
 from cascaded.progress import minutes
-from cascaded.results.answers import read_results
 from cascaded.results.subjects import Subject
 
 
@@ -76,7 +75,7 @@ def _told_apart(sections: tuple[Section, ...]) -> tuple[Section, ...]:
 
 def _leftovers(material: Material, notes: tuple[str, ...]) -> tuple[Section, ...]:
     """Files that were found and could not be used; no section where there are none."""
-    told = (*passed_over(material.subjects), *notes)
+    told = (*passed_over(material), *notes)
     lead = "These files were found and could not be used."
     return (Section("passed-over", "Passed over", lead, notes=told),) if told else ()
 
@@ -115,21 +114,20 @@ def _verdicts(claims: Sequence[ClaimLine]) -> str:
         by_claim.setdefault(line.claim, []).append(line.verdict)
     known = {claim: [each for each in told if each != "not measured"] for claim, told in by_claim.items()}
     kinds = {
-        "hold in all that was measured": [c for c, told in known.items() if told and set(told) == {"yes"}],
-        "hold in part": [c for c, told in known.items() if set(told) == {"yes", "no"}],
-        "do not show": [c for c, told in known.items() if told and set(told) == {"no"}],
-        "were not measured": [c for c, told in known.items() if not told],
+        "yes in all that was measured": [c for c, told in known.items() if told and set(told) == {"yes"}],
+        "yes in part": [c for c, told in known.items() if set(told) == {"yes", "no"}],
+        "no": [c for c, told in known.items() if told and set(told) == {"no"}],
+        "not measured": [c for c, told in known.items() if not told],
     }
-    return (
-        "Of the paper's claims " + "; ".join(f"{', '.join(each)} {kind}" for kind, each in kinds.items() if each) + "."
-    )
+    told = "; ".join(f"{', '.join(each)}: {kind}" for kind, each in kinds.items() if each)
+    return f"Do the paper's claims show here? {told}."
 
 
 def _run_line(subject: Subject, material: Material) -> RunLine:
     """What is told of a run: what it is, how long it took, how it ended."""
     spec, run = subject.spec, subject.runs[0]
     metrics = [line for each in subject.runs for line in read_metrics(each)[-1:]]
-    analysed = _seconds(read_results(subject.file))
+    analysed = _seconds(material.results(subject))
     accuracy = (metrics[0].get("test") or metrics[0].get("accuracy") or [None])[-1] if metrics else None
     label = next(each.label for each in material.conditions if subject in _subjects(each))
     facts = {

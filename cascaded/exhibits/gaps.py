@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 
 from cascaded.exhibits.kinds import Missing
 from cascaded.exhibits.material import Material
-from cascaded.results.answers import read_results
 from cascaded.results.questions import Settings
 from cascaded.results.registry import ANALYSES, missing
 from cascaded.results.subjects import Subject
@@ -30,7 +28,7 @@ def gaps(material: Material, *names: str) -> tuple[Missing, ...]:
     for name in names:
         wanted: dict[str, list[Subject]] = {}
         for subject in material.subjects:
-            for command in _wanting(subject, name):
+            for command in _wanting(subject, name, material):
                 wanted.setdefault(command, []).append(subject)
         for command, subjects in wanted.items():
             about = _told(name, subjects, material)
@@ -40,12 +38,12 @@ def gaps(material: Material, *names: str) -> tuple[Missing, ...]:
     return tuple(found)
 
 
-def _wanting(subject: Subject, name: str) -> list[str]:
+def _wanting(subject: Subject, name: str, material: Material) -> list[str]:
     """What would answer a question about a subject, its run left open: commands, or why there is none.
 
     Nothing where it is answered. Traces are looked at as they are now: some may be newer than the results.
     """
-    told = read_results(subject.file)
+    told = material.results(subject)
     if told.get("analyses", {}).get(name) or name in told.get("refused", {}):
         return []
     if ANALYSES[name].ask(subject, Settings()):
@@ -74,17 +72,17 @@ def refusals(material: Material, *names: str) -> tuple[str, ...]:
     """What was asked and could not be answered, and traces that were passed over, a sentence each."""
     found: dict[str, None] = {}
     for subject in material.subjects:
-        told = read_results(subject.file)
+        told = material.results(subject)
         for name in names:
             for of, why in told.get("refused", {}).get(name, {}).items():
                 found[f"{subject.name}, {of}: {why}"] = None
     return tuple(found)
 
 
-def passed_over(subjects: Iterable[Subject]) -> tuple[str, ...]:
+def passed_over(material: Material) -> tuple[str, ...]:
     """Traces that were there when the runs were analysed, and could not be used."""
     return tuple(
         f"{subject.name}, {of}: {why}"
-        for subject in subjects
-        for of, why in read_results(subject.file).get("passed_over", {}).items()
+        for subject in material.subjects
+        for of, why in material.results(subject).get("passed_over", {}).items()
     )

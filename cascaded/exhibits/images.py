@@ -120,7 +120,8 @@ def prototype_section(material: Material) -> Section:
     lead = (
         "How typical is an image? Centrality: how well its embedding points along the weights of its class. C-score: "
         "how often networks that were not trained on it get it right. Human agreement: how much people agree on it. "
-        "If a network's time is like ours, typical images take less of it."
+        "Typicality, of cluttered digits: how little of the ink is clutter. If a network's time is like ours, typical "
+        "images take less of it."
     )
     notes = (*dict.fromkeys(notes), *refusals(material, "prototypicality"))
     missing = gaps(material, "prototypicality")

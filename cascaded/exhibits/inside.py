@@ -11,6 +11,7 @@ from cascaded.errors import InputError
 from cascaded.exhibits.kinds import Figure, Missing, Section, Squares
 from cascaded.exhibits.material import Material
 from cascaded.exhibits.page import Explorer, Watched
+from cascaded.learning.method import CE
 from cascaded.results.subjects import Subject, weights_of
 from cascaded.trace.states import States, load_states
 
@@ -99,10 +100,19 @@ def explorers(material: Material, found: list[Seen]) -> tuple[Explorer, ...]:
     for (data, split, _, _), some in sets.items():
         first = some[0].states
         images = np.broadcast_to(first.images, (len(first.images), 3, *first.images.shape[2:])).transpose(0, 2, 3, 1)
-        models = tuple(_watched(material, each) for each in some)
+        models = tuple(_watched(material, each) for each in _contrasting(material, some))
         labels = tuple(int(label) for label in first.labels)
         made.append(Explorer(f"{data} {split}", first.origin.classes, images, labels, models))
     return tuple(made)
+
+
+def _contrasting(material: Material, some: list[Seen]) -> list[Seen]:
+    """The first model, then one that was taught at its last step alone, if there is one: these two are shown first."""
+    taught_late = {
+        each.group.label for each in material.conditions if isinstance(each.group.first.spec.method.loss, CE)
+    }
+    late = [each for each in some[1:] if each.label in taught_late][:1]
+    return [*some[:1], *late, *(each for each in some[1:] if each not in late)]
 
 
 def _watched(material: Material, each: Seen) -> Watched:

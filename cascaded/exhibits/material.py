@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.exhibits.names import spoken
+from cascaded.exhibits.names import PAPER, spoken
 from cascaded.files import read_json
 from cascaded.learning.method import TD
 from cascaded.results.answers import fingerprint, read_answers, read_results
 from cascaded.results.asked import Asked, Row
 from cascaded.results.groups import Condition, Group, conditions, grouped
-from cascaded.results.subjects import Subject, comparison_file, find_subjects
+from cascaded.results.subjects import Subject, comparison_file, find_subjects, place_in
 from cascaded.results.summary import FORMAT
 
 Answer = tuple[Asked, dict[str, Any]]
@@ -55,6 +55,14 @@ class Material:
         """What every condition is called, by its label."""
         return {each.label: spoken(each.label) for each in self.conditions}
 
+    @cached_property
+    def _results(self) -> dict[Path, dict[str, Any]]:
+        return {subject.file: read_results(subject.file) for subject in self.subjects}
+
+    def results(self, subject: Subject) -> dict[str, Any]:
+        """What `results.json` of a subject says, read once."""
+        return self._results[subject.file]
+
     def rows(self, analysis: str, noise: str | None = None) -> list[Asked]:
         """What an analysis was asked, once each; validation images only of models that have seen no others of the data.
 
@@ -81,12 +89,14 @@ class Material:
 
     def tables(self, analysis: str, metric: str) -> list[dict[str, Any]]:
         """The comparisons of one figure, a table for every row that is shown."""
-        shown = {asked.row[1:3] for asked in self.rows(analysis)}
-        return [
-            table
-            for table in self.comparison.get("tables", [])
-            if (table["analysis"], table["metric"]) == (analysis, metric) and (table["of"], table["images"]) in shown
-        ]
+        shown = {asked.row for asked in self.rows(analysis)}
+        tables = [table for table in self.comparison.get("tables", []) if table["metric"] == metric]
+        return [table for table in tables if row_of(table) in shown]
+
+
+def row_of(table: dict[str, Any]) -> Row:
+    """What a table of a comparison is of."""
+    return table["analysis"], table["of"], table["images"], table.get("shown", "")
 
 
 def role(condition: Condition[Asked]) -> tuple[str, str]:
@@ -108,7 +118,16 @@ def gather(places: Sequence[Path]) -> Material:
     shown = conditions(found)
     bare = [Condition(group.label, group, {}) for group in found if group.label not in {each.label for each in shown}]
     comparison, why = _comparison(subjects, found) if len(subjects) > 1 else ({}, "there is one run")
-    return Material(tuple(places), tuple(subjects), (*shown, *bare), comparison, why)
+    ordered = sorted((*shown, *bare), key=_place)
+    return Material(tuple(places), tuple(subjects), tuple(ordered), comparison, why)
+
+
+def _place(condition: Condition[Asked]) -> tuple[int, str]:
+    """Where a model stands among others: as the paper names them, by lambda."""
+    model, lam = role(condition)
+    known = list(PAPER)
+    model = model.partition(",")[0]
+    return known.index(model) if model in known else len(known), lam
 
 
 def _comparison(subjects: Sequence[Subject], groups: Sequence[Group[Asked]]) -> tuple[dict[str, Any], str]:
@@ -120,10 +139,11 @@ def _comparison(subjects: Sequence[Subject], groups: Sequence[Group[Asked]]) -> 
     if not isinstance(told, dict) or told.get("format") != FORMAT or not isinstance(told.get("made_from"), dict):
         raise InputError(f"{file} is no comparison that this cascaded reads: cascaded analyse writes it anew")
     for subject in subjects:
-        if subject.name not in told["made_from"]:
+        place = place_in(file.parent, subject)
+        if place not in told["made_from"]:
             return {}, f"{file} does not know {subject.name}"
         now = _fingerprints(subject)
-        if any(now.get(name) != then for name, then in told["made_from"][subject.name].items()):
+        if any(now.get(name) != then for name, then in told["made_from"][place].items()):
             return {}, f"{subject.name} was analysed again after {file} was written"
     for group in groups:  # of more runs, whose names and means may be others
         if told.get("groups", {}).get(group.label) != sorted(group.by_seed):

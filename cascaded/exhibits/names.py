@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-PAPER = {
-    "cascaded-td-multihead": "CascadedTD({lam})-MultiHead",
+PAPER = {  # in the order in which they are shown
     "cascaded-td": "CascadedTD({lam})",
+    "cascaded-td-multihead": "CascadedTD({lam})-MultiHead",
     "cascaded-ce": "CascadedCE",
     "serial-td-multihead": "Shallow-Deep",
     "serial-td": "SerialTD({lam})",

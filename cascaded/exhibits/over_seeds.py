@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from cascaded.exhibits.kinds import Dot, Series, Way
-from cascaded.exhibits.material import Material
+from cascaded.exhibits.material import Material, row_of
 from cascaded.results.asked import Asked
 from cascaded.results.comparison import FEW
 from cascaded.statistics import corrected_sem, over_seeds, sem
@@ -123,7 +123,7 @@ def interval_of(told: Mapping[str, Any]) -> tuple[float | None, float | None, st
 def estimates(material: Material, asked: Asked, metric: str) -> dict[str, dict[str, Any]]:
     """A figure of every condition: as it was compared, or, where it was not, from the answers themselves."""
     for table in material.comparison.get("tables", []):
-        if (table["analysis"], table["of"], table["images"], table["metric"]) == (*asked.row[:3], metric):
+        if table["metric"] == metric and row_of(table) == asked.row:
             return {label: each for label, each in table["estimates"].items() if label in material.names}
     found = {}
     for label, by_seed in material.answers(asked.row).items():

@@ -11,7 +11,7 @@ from cascaded.exhibits.gaps import gaps, refusals
 from cascaded.exhibits.kinds import Dot, Dots, Figure, Level, Lines, Pictures, Section, Thumb
 from cascaded.exhibits.material import Material
 from cascaded.exhibits.over_seeds import Points, dots_of, lines_of
-from cascaded.exhibits.speed import banded, key
+from cascaded.exhibits.speed import banded, key, learned_for
 from cascaded.results.asked import Asked
 
 FORMS = ("msp", "entropy", "softmax", "logits")
@@ -135,7 +135,11 @@ def outside_section(material: Material) -> Section:
         "the last step alone or at all steps, as the highest probability, as the entropy, as all probabilities, or as "
         "all scores. If it matters how an answer came about, all steps tell more than the last."
     )
-    missing, notes = gaps(material, "out_of_distribution"), refusals(material, "out_of_distribution")
+    missing = gaps(material, "out_of_distribution")
+    notes = (
+        *learned_for(material, "out_of_distribution", "Classifiers were"),
+        *refusals(material, "out_of_distribution"),
+    )
     return Section("outside", "Images of another kind", lead, figures, missing, notes)
 
 

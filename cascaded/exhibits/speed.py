@@ -14,7 +14,9 @@ from cascaded.results.asked import Asked
 
 MOST = 8
 """Models whose ways to stop are drawn, a figure each."""
-BAND = "Bands are one standard error over seeds, without the variance between seeds."
+BAND = "Bands are one standard error over seeds"
+PAPER_EPOCHS = 300
+"""For which the paper trains its stopper and MetaCog."""
 UNITS = {
     "steps": "mean cost of an answer, steps",
     "updates": "mean cost of an answer, block updates",
@@ -29,7 +31,21 @@ def key(*parts: str) -> str:
 
 def banded(body: Lines) -> str:
     """What there is to say of bands, where there are any."""
-    return f" {BAND}" if any(series.sem for series in body.series) else ""
+    several = sum(bool(series.sem) for series in body.series)
+    return f" {BAND}{', without the variance between seeds' if several > 1 else ''}." if several else ""
+
+
+def learned_for(material: Material, analysis: str, what: str) -> tuple[str, ...]:
+    """What there is to say where something was trained for another time than the paper trains it."""
+    results = [
+        result
+        for asked in material.rows(analysis)
+        for by_seed in material.answers(asked.row).values()
+        for result in by_seed.values()
+    ]
+    epochs = {result.get("recipe", {}).get("epochs", PAPER_EPOCHS) for result in results} - {PAPER_EPOCHS}
+    told = " or ".join(str(each) for each in sorted(epochs))
+    return (f"{what} trained for {told} epochs here, for {PAPER_EPOCHS} in the paper.",) if epochs else ()
 
 
 def accuracy_section(material: Material) -> Section:
@@ -54,7 +70,7 @@ def speed_section(material: Material) -> Section:
     figures: list[Figure] = []
     for asked in material.rows("speed_accuracy"):
         figures += _by_confidence(material, asked)
-    for asked in material.rows("learned_stopper") or material.rows("speed_accuracy"):
+    for asked in material.rows("speed_accuracy"):
         figures += _ways_to_stop(material, asked)
     lead = (
         "Stop as soon as the network is sure enough, and easy images cost less than hard ones. Each point of a curve "
@@ -62,7 +78,11 @@ def speed_section(material: Material) -> Section:
         "the same step; the learned stopper is a small network that has seen the outputs so far."
     )
     names = ("speed_accuracy", "learned_stopper")
-    notes = (*left_out(material, "Ways to stop are drawn"), *refusals(material, *names))
+    notes = (
+        *left_out(material, "Ways to stop are drawn"),
+        *learned_for(material, "learned_stopper", "The learned stopper was"),
+        *refusals(material, *names),
+    )
     return Section("speed", "Speed against accuracy", lead, figures, gaps(material, *names), notes)
 
 
@@ -89,9 +109,10 @@ def _by_confidence(material: Material, asked: Asked) -> list[Figure]:
 def _ways_to_stop(material: Material, asked: Asked) -> list[Figure]:
     """For each model all ways to stop."""
     by_model: dict[str, list[Series]] = {}
-    ways: tuple[Way, ...] = ("threshold", "deadline", "stopper")
-    for way in ways:
-        for series in lines_of(material, asked, _curve(way, "steps"), way):
+    learned = [each for each in material.rows("learned_stopper") if each.row[1:] == asked.row[1:]]
+    ways: list[tuple[Way, Asked]] = [("threshold", asked), ("deadline", asked)]
+    for way, of in [*ways, *(("stopper", each) for each in learned)]:
+        for series in lines_of(material, of, _curve(way, "steps"), way):
             by_model.setdefault(series.model, []).append(series)
     return [
         Figure(

@@ -67,7 +67,8 @@ class Comparison:
             if (told := self._difference(columns, a, b, row, metric))
         ]
         seeds = {label: sorted(column) for label, column in columns.items()}
-        about = {"analysis": row[0], "of": row[1], "images": row[2], "metric": metric, "seeds": seeds}
+        about = {"analysis": row[0], "of": row[1], "images": row[2], "shown": row[3]}
+        about |= {"metric": metric, "seeds": seeds}
         return {**about, "estimates": estimates, "differences": differences}
 
     def _column(self, label: str, row: Row, metric: str) -> Column:

@@ -6,13 +6,15 @@ import numpy as np
 from jaxtyping import Float
 
 from cascaded.analysis.prototypes import centrality, human_agreement
+from cascaded.data.clutter import NAME as CLUTTERED
+from cascaded.data.clutter import clutter
 from cascaded.data.judgements import cscores, human_counts
 from cascaded.errors import InputError
 from cascaded.results.subjects import Found
 
 JUDGED = "cifar10"
 """The data whose images people, and other networks, have judged one by one."""
-CSCORE, HUMAN, CENTRALITY = "C-score", "human agreement", "centrality"
+CSCORE, HUMAN, CENTRALITY, TYPICALITY = "C-score", "human agreement", "centrality", "typicality"
 
 
 def measures_of(found: Found) -> tuple[dict[str, Float[np.ndarray, "items"]], dict[str, str]]:
@@ -39,4 +41,7 @@ def measures_of(found: Found) -> tuple[dict[str, Float[np.ndarray, "items"]], di
                 measures[name] = cscores(indices[order], labels[order])
         except InputError as error:
             missing[name] = str(error)
+    if origin.data == CLUTTERED:
+        split = "test" if origin.split == "test" else "train"  # what was held out keeps its rows
+        measures[TYPICALITY] = -clutter(split, indices[order])
     return measures, missing

@@ -156,6 +156,11 @@ def find_subjects(places: Sequence[Path]) -> list[Subject]:
     return list(subjects.values())
 
 
+def place_in(folder: Path, subject: Subject) -> str:
+    """A subject by its place below a folder: however that folder is called, and wherever it is moved."""
+    return Path(os.path.relpath(subject.file.resolve(), folder.resolve())).as_posix()
+
+
 def comparison_file(subjects: Sequence[Subject]) -> Path:
     """Where the comparison of some subjects is kept: in the folder that holds them all, or here if that is the root."""
     common = Path(os.path.commonpath([subject.file.parent.resolve() for subject in subjects]))

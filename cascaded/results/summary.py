@@ -18,7 +18,7 @@ from cascaded.results.groups import Answered, Group, conditions, kind_of
 from cascaded.results.measures import CENTRALITY, measures_of
 from cascaded.results.questions import DRAWS, Question, Settings, known_tests
 from cascaded.results.registry import ANALYSES
-from cascaded.results.subjects import Subject
+from cascaded.results.subjects import Subject, comparison_file, place_in
 from cascaded.trace.trace import Trace
 
 FORMAT = 1
@@ -32,15 +32,15 @@ def summarise(groups: Sequence[Group], settings: Settings, told: Callable[[], ob
         settings: Where draws start from, and the share that may fail.
         told: Called when one of `rows(groups)` is summed up.
     """
+    everyone = [each for group in groups for each in group.by_seed.values()]
+    folder = comparison_file([each.subject for each in everyone]).parent
     comparison, tables = Comparison(conditions(groups), settings), []
     for row in rows(groups):
         tables += comparison.tables(row)
         told()
     return {
         "format": FORMAT,
-        "made_from": {
-            each.subject.name: _made_from(each, settings) for group in groups for each in group.by_seed.values()
-        },
+        "made_from": {place_in(folder, each.subject): _made_from(each, settings) for each in everyone},
         "groups": {group.label: sorted(group.by_seed) for group in groups},
         "conditions": list(comparison.conditions),
         "tables": tables,

@@ -1,0 +1,96 @@
+"""Cluttered digits: what they are made of is known, and so is how hard they are to read."""
+
+import numpy as np
+import pytest
+
+from cascaded.data import hold_out, load
+from cascaded.data.clutter import (
+    CANVASES,
+    beside,
+    canvas_of_row,
+    clutter,
+    cluttered,
+    digit_of_row,
+    large_digits,
+    placed,
+)
+from cascaded.data.digits import Digits
+from cascaded.data.split import divided
+from cascaded.errors import InputError
+
+SPLITS = ("train", "test")
+
+
+def fits(digit, canvas):
+    """Whether a digit is on a canvas somewhere: pieces add ink and take none away."""
+    windows = np.lib.stride_tricks.sliding_window_view(canvas, digit.shape)
+    return (digit <= windows + 1 / 255).all(axis=(-2, -1)).any()
+
+
+def test_a_canvas_is_its_digit_and_more_ink_and_the_clutter_is_what_is_more():
+    for split in SPLITS:
+        (digits, _), chosen = large_digits(split), digit_of_row(split)
+        for row in range(0, len(chosen), 97):
+            (canvas, share), digit = canvas_of_row(split, row), digits[chosen[row]]
+            assert fits(digit, canvas)
+            assert share == pytest.approx(1 - digit.sum() / canvas.sum())
+
+
+def test_images_run_from_bare_to_crowded():
+    shares = clutter("test")
+    assert 0.1 < (shares == 0).mean() < 0.3
+    assert 0.15 < shares.mean() < 0.3
+    assert shares.max() > 0.4
+
+
+def test_loaded_images_are_the_canvases_with_the_labels_of_their_digits():
+    for split in SPLITS:
+        images, chosen = load("cluttered-digits", split), digit_of_row(split)
+        assert images.indices.tolist() == list(range(len(chosen)))
+        assert images.labels.tolist() == large_digits(split)[1][chosen].tolist()
+        assert images.classes == tuple("0123456789")
+        for row in (len(chosen) - 1, 0, 300):  # each is drawn from its row alone, in any order
+            canvas, _ = canvas_of_row(split, row)
+            assert np.array_equal((canvas * 255).round(), images.images[row, 0])
+
+
+def test_the_clutter_of_some_rows_is_theirs():
+    rows = np.array([700, 3, 41])
+    assert np.array_equal(clutter("test", rows), clutter("test")[rows])
+
+
+def test_pieces_are_of_other_digits_and_lie_on_little_of_the_digit():
+    ink = np.zeros((2, 16, 16))
+    ink[0, 4:12, 4:12] = 1
+    bare = [cluttered(ink, 0, np.random.default_rng(seed))[1] for seed in range(20)]
+    assert set(bare) == {0.0}  # the only other digit is empty, and the digit's own pieces are not used
+    ink[1] = 1
+    canvas, share = zip(*(cluttered(ink, 0, np.random.default_rng(seed)) for seed in range(40)), strict=True)
+    assert max(share) > 0.5
+    assert all(fits(ink[0], each) for each in canvas)
+    digit = placed(ink[0], (6, 6))
+    there = [beside(digit, np.ones((8, 8)), np.random.default_rng(seed)) for seed in range(40)]
+    assert all((digit * each).sum() <= 0.1 * digit.sum() for each in there)
+    assert any((digit * each).sum() > 0 for each in there)
+
+
+def test_digits_of_training_and_test_images_are_those_of_the_two_splits_of_digits():
+    for split in SPLITS:
+        own = [row.label for row in Digits(split).rows()]
+        assert large_digits(split)[1].tolist() == own
+        assert set(digit_of_row(split).tolist()) == set(range(len(own)))
+        assert len(digit_of_row(split)) == CANVASES[split] * len(own)
+
+
+def test_no_digit_is_both_learned_and_held_out():
+    images = load("cluttered-digits")
+    left, held = (set(digit_of_row("train")[part].tolist()) for part in divided(images))
+    assert left
+    assert held
+    assert not left & held
+    assert {len(part) for part in hold_out(images)} == {5177, 575}
+
+
+def test_a_split_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="cluttered-digits has no split 'validation': say train or test"):
+        clutter("validation")
