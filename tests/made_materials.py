@@ -10,7 +10,7 @@ from cascaded import Spec
 from cascaded.cli import run
 from cascaded.exhibits.material import Material
 from cascaded.files import write_json
-from cascaded.results.answers import fingerprint, read_answers
+from cascaded.results.answers import fingerprints, read_answers
 from cascaded.results.asked import Asked
 from cascaded.results.groups import Answered, Condition, conditions, grouped
 from cascaded.results.subjects import Subject, comparison_file, find_subjects, place_in
@@ -69,11 +69,8 @@ def write_comparison(place: Path, tables: Sequence[dict[str, Any]] = (), **more:
     """The comparison of all runs in a folder, as it would stand beside them."""
     subjects = find_subjects([place])
     answered = [read_answers(subject) for subject in subjects]
-    print_of = fingerprint({"t0": "digest"}, {"seed": 0})
     folder = comparison_file(subjects).parent
-    made_from = {
-        place_in(folder, each.subject): {f"{name} {of}": print_of for name, of in each.answers} for each in answered
-    }
+    made_from = {place_in(folder, subject): fingerprints(subject) for subject in subjects}
     groups = {group.label: sorted(group.by_seed) for group in grouped(answered)}
     told = {"format": 1, "made_from": made_from, "groups": groups, "tables": list(tables), "lambda_effect": {}}
     write_json(file := comparison_file(subjects), {**told, **more})

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cascaded.cli import run
-from cascaded.exhibits.claims import CLAIMS, TESTS, claim_lines
+from cascaded.exhibits.claims import CLAIMS, TESTS, _paper, claim_lines
 from cascaded.exhibits.material import gather
 from cascaded.results.questions import DRAWS
 from cascaded.statistics import bootstrap_mean
@@ -31,20 +31,21 @@ CASES = [  # claim, analysis, figure, noise, whose, against whom, the effect of 
     ("C2", "speed_accuracy", "area threshold", "", TD0, MANY, 100),
     ("C2", "speed_accuracy", "area threshold", "", DEEP, SERIAL, 100),
     ("C3", "prototypicality", "rho centrality", "", TD0, CE, 1),
-    ("C3", "prototypicality", "rho human agreement", "", TD0, CE, 1),
+    ("C4", "taxonomic_compliance", "compliance above chance", "", TD0, None, 100),
     ("C4", "taxonomic_compliance", "first step at 0.35", "", TD0, CE, -1),
     ("C4", "taxonomic_compliance", "mean compliance", "", TD0, CE, 100),
     ("C5", "persistent_noise", "accuracy", "occlusion", TD0, CE, 100),
     ("C5", "transient_noise", "dip", "focus", TD0, CE, -100),
+    ("C5", "persistent_noise", "accuracy", "perlin", TD0, ("serial-ce", None), 100),
     ("C6", "out_of_distribution", "auroc gain msp", "", TD0, None, 100),
     ("C7", "speed_accuracy", "threshold above deadline", "", TD0, None, 100),
     ("C7", "learned_stopper", "stopper above deadline", "", TD0, None, 100),
 ]
-UNITS = {"rho centrality": "rho", "rho human agreement": "rho", "first step at 0.35": "steps"}
+UNITS = {"rho centrality": "rho", "first step at 0.35": "steps"}
 
 
 def label_of(model):
-    return LABELS.get(model) or f"{model[0]}({model[1]:g})"
+    return LABELS.get(model) or (model[0] if model[1] is None else f"{model[0]}({model[1]:g})")
 
 
 def measured(case, difference, low, high, turned=False, **more):
@@ -116,10 +117,55 @@ def test_of_two_seeds_the_interval_is_over_images():
 
 def test_effects_of_the_paper_stand_beside_ours():
     (line,), _ = measured(CASES[0], 0.04, 0.02, 0.06)  # the paper has not tried digits
-    assert line.paper == "+2.47 on cifar10, +4.28 on cifar100, +0.88 on tinyimagenet"
-    (line,), asked = measured(CASES[10], 0.04, 0.02, 0.06)
+    assert line.paper == "of lambda 0 +2.47 on cifar10, +4.28 on cifar100, +0.88 on tinyimagenet"
+    lasting = next(case for case in CASES if case[3] == "occlusion")
+    (line,), asked = measured(lasting, 0.04, 0.02, 0.06)
     assert line.paper == "+7.03"
-    assert line.what == f"accuracy under lasting occlusion, CascadedTD(0) against CascadedCE: {asked.what}"
+    pair = "CascadedTD(0) against CascadedCE (not trained with it)"
+    assert line.what == f"accuracy under lasting occlusion, {pair}: {asked.what}"
+
+
+@pytest.mark.parametrize(("lam", "paper"), [(0.0, "+4.28"), (0.5, "+3.80"), (0.83, "+1.86")])
+def test_the_papers_effect_is_that_of_the_same_data_and_lambda(lam, paper):
+    test = next(test for test in TESTS if test.claim == "C1")
+    assert _paper(test, made_asked("speed_accuracy", data="cifar100"), f"{lam:g}") == paper
+    final = {"0": 67.48, "0.5": 67.00, "0.83": 65.06, "1": 63.20}  # the paper's table
+    assert float(paper) == pytest.approx(final[f"{lam:g}"] - final["1"])
+
+
+def test_where_the_paper_finds_no_difference_an_interval_that_holds_0_is_as_it_says():
+    case = ("C3", "prototypicality", "rho human agreement", "", TD0, CE, 1)
+    (line,), _ = measured(case, -0.011, -0.03, 0.008)
+    assert (line.verdict, line.how) == ("yes", "4 seeds")
+    assert measured(case, 0.1, 0.05, 0.15)[0][0].verdict == "no"
+
+
+def test_only_models_that_are_alike_in_everything_else_are_held_against_each_other():
+    assert measured(CASES[0], 0.04, 0.02, 0.06)[0]
+    for wrong in (("cascaded-td-multihead", 1.0), ("serial-td", 0.0)):
+        assert not measured(("C2", "speed_accuracy", "area threshold", "", TD0, wrong, 100), 0.04, 0.02, 0.06)[0]
+
+
+def test_networks_of_another_width_make_no_pair(tmp_path):
+    for lam, options in ((0.0, {}), (1.0, {"limit": 100})):
+        made_run(tmp_path / f"{lam:g}" / "0", {"digits-test": trace_of(3 - lam)}, lam=lam, **options)
+    analyse(tmp_path, "speed_accuracy")
+    lines = {line.claim: line for line in claim_lines(gather([tmp_path]))}
+    assert lines["C1"].verdict == "not measured"
+
+
+def test_a_figure_that_not_every_network_has_is_not_judged():
+    asked = made_asked("taxonomic_compliance")
+    case = ("C4", "taxonomic_compliance", "first step at 0.35", "", TD0, CE, -1)
+    told = {"a": "cascaded-td(0)", "b": "cascaded-ce", "difference": -3.0, "low": -4.0, "high": -2.0, "n": 4}
+    table = {"analysis": asked.analysis, "of": asked.what, "images": asked.images, "shown": asked.shown}
+    tables = [{**table, "metric": case[2], "estimates": {}, "differences": [told]}]
+    reached, never = ((asked, {"headline": {case[2]: value}}) for value in (2.0, None))
+    for last, verdict in ((reached, "yes"), (never, "not measured")):
+        lines = claim_lines(made_material({TD0: {0: [reached]}, CE: {0: [reached], 1: [last]}}, tables))
+        (line,) = [line for line in lines if "sooner" in line.what]
+        assert (line.verdict, line.effect) == (verdict, 3.0)
+    assert "not every network reaches it" in line.how
 
 
 def test_where_there_is_fine_time_latency_is_read_from_it_and_final_accuracy_from_whole_steps():

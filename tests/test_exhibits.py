@@ -155,9 +155,9 @@ def test_lambdas_are_drawn_with_cross_entropy_beside_them():
         "seeds": [0, 1, 2],
     }
     told = {
-        "cascaded digits-test-osd-9": effect,
-        "cascaded digits-validation-osd-9": effect,
-        "cascaded digits-test-ews:0.9-70": effect,
+        "cascaded my-validation-ews": effect | {"split": "test", "kernel": "osd"},  # called so, and still a test
+        "cascaded held": effect | {"split": "validation", "kernel": "osd"},
+        "cascaded fine": effect | {"split": "test", "kernel": "ews:0.9"},
         "serial t": {"not measured": "they share no seed"},
     }
     section = lambda_section(made_material({TD0: {0: []}, CE: {0: []}}, lambda_effect=told))

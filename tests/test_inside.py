@@ -164,5 +164,5 @@ def test_galleries_are_of_fine_time_where_there_is_some(pictured, tmp_path):
     analyse(folder, "selection_latency")
     section = latency_section(gather([folder]))
     lines = [figure.title for figure in section.figures if not isinstance(figure.body, Pictures)]
-    assert lines == ["When images settle, digits, osd", "When images settle, digits, ews:0.9"]
+    assert lines == ["When images settle, digits, whole steps", "When images settle, digits, ews:0.9"]
     assert ["ews:0.9" in figure.caption for figure in gallery(folder)[0]] == [True]

@@ -62,23 +62,19 @@ def test_a_model_with_other_seeds_has_a_band_of_its_own_wherever_it_stands():
     assert alone.sem == pytest.approx(values_of(three).std(axis=0, ddof=1) / math.sqrt(3))
 
 
-def test_seeds_that_end_early_leave_no_mean_behind_their_end():
+def test_a_line_ends_where_the_first_of_its_seeds_ends():
     found = lines(td0={0: ([1, 2, 3], [0.1, 0.2, 0.3]), 1: ([1, 2], [0.3, 0.6])})["CascadedTD(0)"]
-    assert found.x == (1, 2, 3)
-    assert found.y[:2] == pytest.approx((0.2, 0.4))
-    assert math.isnan(found.y[2])
-    assert math.isnan(found.sem[2])
+    assert (found.x[0], found.x[-1]) == (1, 2)
+    assert (found.y[0], found.y[-1]) == pytest.approx((0.2, 0.4))
+    assert len(found.sem) == len(found.x)
 
 
 def test_seeds_with_points_in_other_places_are_brought_to_common_ones():
     one, other = ([1.0, 2.0, 4.0], [0.0, 0.5, 0.9]), ([1.5, 3.0], [0.2, 0.8])
     found = lines(td0={0: one, 1: other})["CascadedTD(0)"]
-    assert (found.x[0], found.x[-1], len(found.x)) == (1.0, 4.0, 200)
+    assert (found.x[0], found.x[-1], len(found.x)) == (1.5, 3.0, 200)
     for x, y in zip(found.x, found.y, strict=True):
-        if 1.5 <= x <= 3.0:
-            assert y == pytest.approx((np.interp(x, *one) + np.interp(x, *other)) / 2)
-        else:
-            assert math.isnan(y)
+        assert y == pytest.approx((np.interp(x, *one) + np.interp(x, *other)) / 2)
 
 
 def test_where_one_model_has_nothing_the_others_keep_their_band():
@@ -128,7 +124,7 @@ def test_dots_are_sure_of_images_for_one_and_two_seeds_and_of_seeds_for_three(tm
         assert dot_of(tmp_path).how == f"{count} seeds"
 
 
-def test_a_figure_that_one_seed_lacks_has_no_dot_and_some_models_can_be_kept():
+def test_a_figure_that_one_seed_lacks_has_no_dot():
     answers = {
         TD0: {0: [(ASKED, {"headline": {"m": 1.0}})]},
         TD1: {0: [(ASKED, {"headline": {"m": 2.0}})]},
@@ -138,7 +134,13 @@ def test_a_figure_that_one_seed_lacks_has_no_dot_and_some_models_can_be_kept():
     found = dots_of(material, ASKED, {"m": "group"}, "last step")
     assert [dot.model for dot in found] == ["CascadedTD(0)", "CascadedTD(1)"]
     assert found[0] == Dot("CascadedTD(0)", "group", 1.0, None, None, "last step", "one seed, no interval")
-    assert [dot.value for dot in dots_of(material, ASKED, {"m": "g"}, keep=lambda label: "(1)" in label)] == [2.0]
+
+
+def test_held_against_nothing_an_interval_has_all_the_variance_between_seeds():
+    told = {"low": 1, "high": 2, "n": 3, "alone": {"low": 0, "high": 3}}
+    assert interval_of(told) == (1, 2, "3 seeds")
+    assert interval_of(told, alone=True) == (0, 3, "3 seeds")
+    assert interval_of({**told, "n": 2, "over items": {"low": 4, "high": 5, "n": 7}}, alone=True)[:2] == (4, 5)
 
 
 def test_intervals_say_what_they_are_over():

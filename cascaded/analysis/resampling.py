@@ -50,8 +50,9 @@ def of_selection_latency(latency: SelectionLatency) -> dict[str, Statistic]:
 
 
 def of_taxonomic_compliance(trace: Trace) -> dict[str, Statistic]:
-    """Compliance at both ends, and on average over steps."""
+    """Compliance at both ends, on average over steps, and above what the labels drawn would have by chance."""
     coarse, answers = np.array(trace.origin.coarse_of), outputs.answers(trace)
+    by_chance = ((coarse == coarse[trace.labels][:, None]).sum(axis=1) - 1) / max(1, trace.classes - 1)
     wrong = answers != trace.labels
     near = wrong & (coarse[answers] == coarse[trace.labels])
 
@@ -64,6 +65,7 @@ def of_taxonomic_compliance(trace: Trace) -> dict[str, Statistic]:
         "compliance at first step": lambda numbers: compliance(numbers, slice(0, 1)),
         "compliance at last step": lambda numbers: compliance(numbers, slice(-1, None)),
         "mean compliance": lambda numbers: compliance(numbers, slice(None)),
+        "compliance above chance": lambda numbers: compliance(numbers, slice(None)) - float(by_chance[numbers].mean()),
     }
 
 

@@ -41,12 +41,14 @@ class TaxonomicCompliance:
 
     @property
     def headline(self) -> dict[str, float]:
-        """Compliance at both ends and on average, and when it reaches the paper's level."""
+        """Compliance at both ends, on average, above chance, and when it reaches the paper's level."""
         known = self.compliance[np.isfinite(self.compliance)]
+        mean = float(known.mean()) if len(known) else math.nan
         return {
             "compliance at first step": float(self.compliance[0]),
             "compliance at last step": float(self.compliance[-1]),
-            "mean compliance": float(known.mean()) if len(known) else math.nan,
+            "mean compliance": mean,
+            "compliance above chance": mean - self.chance,
             f"first step at {LEVEL:g}": self.first_step(),
         }
 

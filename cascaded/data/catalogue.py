@@ -65,6 +65,7 @@ CIFAR = Augment(pad=4, flip=True, cutout=8)
 SVHN = Augment(pad=4, flip=False, cutout=8)  # a mirrored digit is another sign
 TINY = Augment(pad=11, flip=True, cutout=0)
 DIGITS = Augment(pad=1, flip=False, cutout=0)
+CLUTTERED = Augment(pad=2, flip=False, cutout=0)
 LARGE = Augment(pad=28, flip=True, cutout=0)  # the paper gives none: an eighth of the side, as for CIFAR
 
 # The paper's ten terriers are not listed there: these are ten of the breeds in ImageNet.
@@ -150,6 +151,20 @@ _ALL = (
     ),
     Source(
         "digits", "handwritten digits of scikit-learn, 8 px grey, 1,438 + 359, embedded", TRAIN_TEST, DIGITS, size=8
+    ),
+    Source(
+        "cluttered-digits",
+        "digits among pieces of others, 28 px grey, 5,752 + 718, embedded",
+        TRAIN_TEST,
+        CLUTTERED,
+        size=28,
+    ),
+    Source(
+        "photographs",
+        "patches of two photographs, 28 px grey, no labels, 360 + 720, embedded",
+        {"validation": Part("validation"), "test": Part("test")},
+        CLUTTERED,
+        size=28,
     ),
 )
 

@@ -75,7 +75,7 @@ def check_all(name: str, split: str, options: dict[str, Any]) -> None:
 
     console = wide_console()
     check(name, split, console, **options)
-    say(console, f"next: cascaded data show {shlex.quote(name)} --split {split}")
+    say(console, f"next: cascaded data show {_typed(name, options)} --split {split}")
 
 
 def draw(action: str, name: str, split: str, options: dict[str, Any], out: Path, seed: int) -> None:
@@ -91,7 +91,16 @@ def draw(action: str, name: str, split: str, options: dict[str, Any], out: Path,
     sheet = (show.class_sheet if action == "show" else show.noise_sheet)(images, seed)
     write_whole(out, lambda part: sheet.save(part, "PNG"))
     say(console, f"wrote {out}")
-    say(console, f"next: cascaded train --data {shlex.quote(name)}")
+    use = "train" if images.classes else "record RUN"  # without labels there is nothing to learn
+    say(console, f"next: cascaded {use} --data {_typed(name, options)}")
+
+
+def _typed(name: str, options: dict[str, Any]) -> str:
+    """A data set and its options as one types them."""
+    given = {option: value for option, value in options.items() if value}
+    words = {option: value if isinstance(value, (list, tuple)) else [value] for option, value in given.items()}
+    told = [f"--{option} {' '.join(shlex.quote(str(word)) for word in value)}" for option, value in words.items()]
+    return " ".join([shlex.quote(name), *told])
 
 
 def checked(file: Path) -> Path:

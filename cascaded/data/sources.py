@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,15 +14,24 @@ from filelock import FileLock
 from cascaded.data.augment import Augment
 from cascaded.data.cache import cache_file, cache_folder, fetch, latest, store
 from cascaded.data.catalogue import SOURCES, Part, Source
+from cascaded.data.clutter import ClutteredDigits
 from cascaded.data.collect import collect, room
 from cascaded.data.columns import Columns
 from cascaded.data.digits import Digits
 from cascaded.data.folder import named
 from cascaded.data.images import Images
+from cascaded.data.patches import Photographs
 from cascaded.data.places import Hub, Parquet, Place, UnreachableError, at_path, parquet_splits
 from cascaded.errors import InputError, MissingSplitError
 
 __all__ = ["SOURCES", "Source", "augmentation", "load"]
+
+EMBEDDED: dict[str, Callable[[str], Place]] = {
+    "digits": Digits,
+    "cluttered-digits": ClutteredDigits,
+    "photographs": Photographs,
+}
+"""What comes with a package and needs no files."""
 
 
 def load(
@@ -161,8 +170,16 @@ def placed(source: Source, split: str) -> Place:
     if part is None:
         raise no_split(source, split, list(here))
     if source.hub is None:
-        return Digits(split)
+        return embedded(source, split)
     return on_hub(source, split, part, list(here))
+
+
+def embedded(source: Source, split: str) -> Place:
+    """What is made here; its columns have no names to ask for."""
+    for kind, column in (("image", source.image), ("label", source.label)):
+        if column is not None:
+            raise InputError(f"{source.name} has no column {column!r}, it is made here: leave --{kind} out")
+    return EMBEDDED[source.name](split)
 
 
 def shares(source: Source, split: str, here: list[str]) -> bool:

@@ -6,14 +6,16 @@ Intervals are over seeds where there are at least three, else over images, of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cascaded.exhibits.material import Material, role, row_of
+from cascaded.exhibits.gaps import TRAIN_COARSE, gaps
+from cascaded.exhibits.material import OTHER, Material, role, row_of
 from cascaded.exhibits.over_seeds import estimates, interval_of
 from cascaded.exhibits.page import ClaimLine, Verdict
 from cascaded.results.asked import Asked
+from cascaded.results.groups import Condition, kind_of
 
 CLAIMS = {
     "C1": "A lambda below 1 ends more accurate than lambda 1.",
@@ -25,22 +27,26 @@ CLAIMS = {
     "C6": "All steps tell images of another kind better than the last step does.",
     "C7": "The learned stopper and the confidence threshold beat the deadline.",
 }
-LOSSY = ("focus", "occlusion", "perlin", "resolution")
 Is = Callable[[str, str], bool]
 """Whether a model of this name and lambda is meant."""
 
 
-def _named(*names: str) -> Is:
-    return lambda model, lam: model in names
+def _is(model: str, lam: str = "") -> Is:
+    return lambda name, its: (name, its) == (model, lam)
+
+
+def _any(*which: Is) -> Is:
+    return lambda name, its: any(each(name, its) for each in which)
 
 
 def _below_one(model: str, lam: str) -> bool:
-    return model == "cascaded-td" and lam != "1"
+    return model == "cascaded-td" and ":" not in lam and float(lam) < 1
 
 
-TD0: Is = lambda model, lam: (model, lam) == ("cascaded-td", "0")  # noqa: E731
-TD1: Is = lambda model, lam: (model, lam) == ("cascaded-td", "1")  # noqa: E731
-CE, MANY, SHALLOW = _named("cascaded-ce"), _named("serial-td-multihead"), _named("serial-td-multihead", "shallow-deep")
+TD0, TD1, CE = _is("cascaded-td", "0"), _is("cascaded-td", "1"), _is("cascaded-ce")
+MANY, ONE = _is("serial-td-multihead", "1"), _is("serial-td", "1")
+SHALLOW, HEADS = _any(MANY, _is("shallow-deep", "1")), _is("cascaded-td-multihead", "0")
+EVERY_FRAME = _any(_is("serial-ce"), _is(f"cascaded-ce{OTHER}"))  # SerialCE x 9: every frame processed in full
 
 
 @dataclass(frozen=True)
@@ -54,12 +60,13 @@ class Test:
         a: Whose figure.
         b: From whose figure it is taken away; None where the figure itself is the effect.
         told: What is measured, in words.
-        paper: The paper's effect; by data where it differs.
+        paper: The paper's effect; by data and lambda where it differs.
         sign: -1 where less is better.
         scale: 100 for shares, which are told in points.
         unit: What the effect is in.
         noise: Under which noise; empty for any.
         time: Where a model was run in whole steps and in finer ones, which to look at; empty for both.
+        null: Whether the paper finds no difference here, so that an interval that holds 0 is as it says.
     """
 
     claim: str
@@ -68,28 +75,45 @@ class Test:
     a: Is
     b: Is | None
     told: str
-    paper: str | Mapping[str, str] = ""
+    paper: str | Mapping[str, Mapping[str, str]] = ""
     sign: int = 1
     scale: float = 100
     unit: str = "points"
     noise: str = ""
     time: Literal["", "whole", "fine"] = ""
+    null: bool = False
 
 
-PERSISTENT = {"focus": "+3.56", "occlusion": "+7.03", "perlin": "+3.11", "resolution": "+2.79"}
-TRANSIENT = {"focus": "+0.66", "occlusion": "+7.32", "perlin": "+0.87", "resolution": "+0.35"}
+PERSISTENT = {  # against CascadedCE, and against SerialCE x 9
+    "focus": ("+3.56", "+3.04"),
+    "occlusion": ("+7.03", "+3.50"),
+    "perlin": ("+3.11", "+2.49"),
+    "resolution": ("+2.79", "+3.66"),
+}
+TRANSIENT = {
+    "focus": ("+0.66", "+0.62"),
+    "occlusion": ("+7.32", "+6.77"),
+    "perlin": ("+0.87", "+0.86"),
+    "resolution": ("+0.35", "+0.63"),
+}
 GAINS = {"msp": "+1.4", "entropy": "+2.2", "softmax": "+3.1", "logits": "+0.6"}
-RHOS = {"centrality": "+.212", "C-score": "+.163", "human agreement": "-.011", "typicality": ""}
-FINAL = {"cifar10": "+2.47", "cifar100": "+4.28", "tinyimagenet": "+0.88"}  # lambda 0
+RHOS = {"centrality": "+.212", "C-score": "+.163", "human agreement": "-.011, no difference", "typicality": ""}
+FINAL = {  # by data and lambda
+    "cifar10": {"0": "+2.47", "0.25": "+2.90", "0.5": "+2.70", "0.83": "+2.23"},
+    "cifar100": {"0": "+4.28", "0.25": "+4.15", "0.5": "+3.80", "0.83": "+1.86"},
+    "tinyimagenet": {"0": "+0.88", "0.25": "+2.17", "0.5": "+2.39", "0.83": "+1.53"},
+    "terriers": {"0.55": "+9.3"},
+}
 AREA = "area under the curve of stopping by confidence"
-ABOVE = "a figure, no number"
+FIGURE = "a figure, no number"
 NOT_YET = "not compared yet, or the models share no seed or no images"
+UNREACHED = "not every network reaches it, so that there is no mean"
 
 TESTS: tuple[Test, ...] = (
     Test("C1", "speed_accuracy", "accuracy", _below_one, TD1, "accuracy at the last step", FINAL, time="whole"),
     *(
-        Test("C2", "speed_accuracy", "area threshold", a, b, AREA, ABOVE, time="whole")
-        for a, b in ((TD0, SHALLOW), (TD0, _named("cascaded-td-multihead")), (MANY, _named("serial-td")))
+        Test("C2", "speed_accuracy", "area threshold", a, b, AREA, FIGURE, time="whole")
+        for a, b in ((TD0, SHALLOW), (TD0, HEADS), (MANY, ONE))
     ),
     *(
         Test(
@@ -98,14 +122,16 @@ TESTS: tuple[Test, ...] = (
             f"rho {name}",
             TD0,
             CE,
-            f"rho of latency with {name}",
+            f"rho of negative latency with {name}",
             paper,
             scale=1,
             unit="rho",
             time="fine",
+            null=name == "human agreement",
         )
         for name, paper in RHOS.items()
     ),
+    Test("C4", "taxonomic_compliance", "compliance above chance", TD0, None, "mean compliance above chance", FIGURE),
     Test(
         "C4",
         "taxonomic_compliance",
@@ -117,24 +143,25 @@ TESTS: tuple[Test, ...] = (
         -1,
         1,
         "steps",
+        time="whole",
     ),
-    Test("C4", "taxonomic_compliance", "mean compliance", TD0, CE, "mean compliance over steps", ABOVE),
+    Test("C4", "taxonomic_compliance", "mean compliance", TD0, CE, "mean compliance over steps", FIGURE),
     *(
-        Test("C5", "persistent_noise", "accuracy", TD0, CE, f"accuracy under lasting {name}", paper, noise=name)
-        for name, paper in PERSISTENT.items()
+        Test("C5", "persistent_noise", "accuracy", TD0, who, f"accuracy under lasting {name}", paper, noise=name)
+        for name, papers in PERSISTENT.items()
+        for who, paper in zip((CE, EVERY_FRAME), papers, strict=True)
     ),
     *(
-        Test("C5", "transient_noise", "dip", TD0, CE, f"drop saved under passing {name}", paper, -1, noise=name)
-        for name, paper in TRANSIENT.items()
+        Test("C5", "transient_noise", "dip", TD0, who, f"drop saved under passing {name}", paper, -1, noise=name)
+        for name, papers in TRANSIENT.items()
+        for who, paper in zip((CE, EVERY_FRAME), papers, strict=True)
     ),
     *(
         Test("C6", "out_of_distribution", f"auroc gain {name}", TD0, None, f"AUROC won, read as {name}", paper)
         for name, paper in GAINS.items()
     ),
-    Test(
-        "C7", "speed_accuracy", "threshold above deadline", TD0, None, "area of the threshold above the deadline", ABOVE
-    ),
-    Test("C7", "learned_stopper", "stopper above deadline", TD0, None, "area of the stopper above the deadline", ABOVE),
+    Test("C7", "speed_accuracy", "threshold above deadline", TD0, None, "area, threshold above deadline", FIGURE),
+    Test("C7", "learned_stopper", "stopper above deadline", TD0, None, "area, stopper above deadline", FIGURE),
 )
 
 
@@ -150,29 +177,37 @@ def claim_lines(material: Material) -> tuple[ClaimLine, ...]:
 
 def _lines(material: Material, test: Test, says: str) -> Iterator[ClaimLine]:
     """What a measurement gave, for every set of images it was made on."""
-    models = {each.label: role(each) for each in material.conditions}
+    known = {each.label: each for each in material.conditions}
     if test.b is None:  # a figure of one model: compared or not, it is there
         for asked in _asked(material, test):
             for label, told in estimates(material, asked, test.metric).items():
-                if test.a(*models[label]):
-                    yield _line(test, says, asked, material.names[label], told["value"], told)
+                if test.a(*role(known[label])):
+                    yield _line(test, says, asked, [known[label]], told["value"], told, material)
         return
-    for table, asked in _tables(material, test):
-        for told in table["differences"]:
-            if told["a"] not in models or told["b"] not in models:
-                continue
-            for one, other, sign in ((told["a"], told["b"], 1), (told["b"], told["a"], -1)):
-                if test.a(*models[one]) and test.b(*models[other]):
-                    pair = f"{material.names[one]} against {material.names[other]}"
-                    yield _line(test, says, asked, pair, told["difference"], told, sign)
-
-
-def _tables(material: Material, test: Test) -> Iterator[tuple[dict[str, Any], Asked]]:
-    """The comparisons that a measurement is read from, each with what it is of."""
-    shown = {asked.row: asked for asked in _asked(material, test)}
     for table in material.tables(test.analysis, test.metric):
-        if (asked := shown.get(row_of(table))) is not None:
-            yield table, asked
+        asked = next((each for each in _asked(material, test) if each.row == row_of(table)), None)
+        for told in table["differences"] if asked is not None else ():
+            for one, other, sign in ((told["a"], told["b"], 1), (told["b"], told["a"], -1)):
+                if asked is not None and _meant(test, known.get(one), known.get(other)):
+                    pair = [known[one], known[other]]
+                    yield _line(test, says, asked, pair, sign * told["difference"], _turned(told, sign), material)
+
+
+def _meant(test: Test, one: Condition[Asked] | None, other: Condition[Asked] | None) -> bool:
+    """Whether a claim is about these two: the models it names, alike in everything else."""
+    if one is None or other is None or test.b is None:
+        return False
+    alike = kind_of(one.group.first, "model", "lam") == kind_of(other.group.first, "model", "lam")
+    return alike and test.a(*role(one)) and test.b(*role(other))
+
+
+def _turned(told: Mapping[str, Any], sign: int) -> dict[str, Any]:
+    """A difference, or the same the other way round."""
+    if sign > 0:
+        return dict(told)
+    items = {"over items": _turned(told["over items"], sign)} if "over items" in told else {}
+    ends = {"low": told["high"], "high": told["low"]}
+    return {**told, **{name: None if each is None else -each for name, each in ends.items()}, **items}
 
 
 def _asked(material: Material, test: Test) -> list[Asked]:
@@ -182,24 +217,59 @@ def _asked(material: Material, test: Test) -> list[Asked]:
 
 
 def _line(
-    test: Test, says: str, asked: Asked, who: str, effect: float, told: Mapping[str, Any], sign: int = 1
+    test: Test,
+    says: str,
+    asked: Asked,
+    who: Sequence[Condition[Asked]],
+    effect: float,
+    told: Mapping[str, Any],
+    material: Material,
 ) -> ClaimLine:
-    factor = sign * test.sign * test.scale
-    low, high, how = interval_of(told)
-    effect = factor * effect + 0.0  # nothing has no sign
-    ends = sorted(factor * each + 0.0 for each in (low, high) if each is not None)
-    paper = test.paper if isinstance(test.paper, str) else test.paper.get(asked.data, _elsewhere(test.paper))
+    factor = test.sign * test.scale
+    low, high, how = interval_of(told, alone=test.b is None)
+    ends = sorted(factor * each + 0.0 for each in (low, high) if each is not None)  # adding 0: no zero is negative
     bounds = (ends[0], ends[1]) if len(ends) == 2 else (None, None)
-    verdict: Verdict = "not measured" if bounds[0] is None else "yes" if bounds[0] > 0 else "no"
-    if verdict == "no" and effect > 0:
+    verdict = _verdict(test, *bounds)
+    if verdict == "no" and factor * effect > 0 and not test.null:
         how += "; as the paper says, but the interval holds 0"
-    what = f"{test.told}, {who}: {asked.what}"
-    return ClaimLine(test.claim, says, what, effect, *bounds, test.unit, how, paper or "none given", verdict)
+    if _some_lack(material, asked, test.metric, who):
+        verdict, how = "not measured", UNREACHED
+    names = " against ".join(material.names[each.label] for each in who)
+    what = f"{test.told}, {names}{_untrained(asked, who)}: {asked.what}"
+    paper = _paper(test, asked, role(who[0])[1])
+    return ClaimLine(test.claim, says, what, factor * effect + 0.0, *bounds, test.unit, how, paper, verdict)
 
 
-def _elsewhere(papers: Mapping[str, str]) -> str:
-    """The paper's effects on its own data."""
-    return ", ".join(f"{effect} on {data}" for data, effect in papers.items())
+def _verdict(test: Test, low: float | None, high: float | None) -> Verdict:
+    if low is None or high is None:
+        return "not measured"
+    if test.null:
+        return "yes" if low <= 0 <= high else "no"
+    return "yes" if low > 0 else "no"
+
+
+def _some_lack(material: Material, asked: Asked, metric: str, who: Sequence[Condition[Asked]]) -> bool:
+    """Whether a network that was asked has no such figure: a mean over the others would be that of the lucky ones."""
+    answers = material.answers(asked.row)
+    results = [result for each in who for result in answers.get(each.label, {}).values()]
+    return any(metric in result["headline"] and result["headline"][metric] is None for result in results)
+
+
+def _untrained(asked: Asked, who: Sequence[Condition[Asked]]) -> str:
+    trained = all(each.group.first.spec.recipe.noise == asked.noise for each in who)
+    return " (not trained with it)" if asked.noise and not trained else ""
+
+
+def _paper(test: Test, asked: Asked, lam: str) -> str:
+    """The paper's effect, of the same data and lambda where it has several."""
+    if isinstance(test.paper, str):
+        return test.paper or "none given"
+    return test.paper.get(asked.data, {}).get(lam) or f"of lambda 0 {_elsewhere(test.paper)}"
+
+
+def _elsewhere(papers: Mapping[str, Mapping[str, str]]) -> str:
+    """The paper's effects on its own data, of lambda 0."""
+    return ", ".join(f"{by_lam['0']} on {data}" for data, by_lam in papers.items() if "0" in by_lam)
 
 
 def _unmeasured(material: Material, claim: str, says: str, tests: list[Test]) -> ClaimLine:
@@ -212,21 +282,20 @@ def _unmeasured(material: Material, claim: str, says: str, tests: list[Test]) ->
 
 def _way(material: Material, tests: list[Test]) -> tuple[str, str]:
     """Why a claim was not measured, and the command that comes next."""
-    roles = [role(each) for each in material.conditions]
-    lacking = next((test for test in tests if test.b and not any(test.b(*each) for each in roles)), None)
+    first, taxonomy = tests[0], tests[0].analysis == "taxonomic_compliance"
     models = "cascaded-td cascaded-ce serial-td-multihead"
     needed = f"cascaded sweep --data {material.data} --models {models} --lam 0 1 --out runs/models"
-    if not any(tests[0].a(*each) for each in roles):
-        return "the model that the claim is about is not among these runs", needed
-    if lacking is not None and lacking is tests[0]:
-        return "the model that it is compared with is not among these runs", needed
-    if any(material.rows(test.analysis) for test in tests):
-        return material.uncompared or NOT_YET, f"cascaded analyse {material.words}"
-    return f"{tests[0].analysis.replace('_', ' ')} has not been analysed", _recording(tests[0], material)
-
-
-def _recording(test: Test, material: Material) -> str:
-    from cascaded.exhibits.gaps import gaps
-
-    missing = gaps(material, test.analysis)
-    return missing[0].command if missing else f"cascaded analyse {material.words}"
+    about = [each for each in material.conditions if first.a(*role(each))]
+    against = [each for each in material.conditions if first.b and first.b(*role(each))]
+    if not about or (first.b and not against):
+        why = "the model that the claim is about" if not about else "the model that it is compared with"
+        return f"{why} is not among these runs", TRAIN_COARSE if taxonomy else needed
+    lacking = [
+        answered.subject
+        for each in (*about, *against)
+        for answered in each.group.by_seed.values()
+        if not any(analysis == first.analysis for analysis, _ in answered.answers)
+    ]
+    if lacking and (missing := gaps(material, first.analysis, subjects=lacking)):
+        return f"{first.analysis.replace('_', ' ')} has not been analysed", missing[0].command
+    return material.uncompared or NOT_YET, f"cascaded analyse {material.words}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from cascaded.exhibits.kinds import Missing
 from cascaded.exhibits.material import Material
@@ -17,23 +18,24 @@ COARSE = "cifar100"
 TRAIN_COARSE = f"cascaded sweep --data {COARSE} --models cascaded-td cascaded-ce --lam 0 --out runs/{COARSE}"
 
 
-def gaps(material: Material, *names: str) -> tuple[Missing, ...]:
+def gaps(material: Material, *names: str, subjects: Sequence[Subject] = ()) -> tuple[Missing, ...]:
     """What is missing of some analyses, a line for each thing that would have to be done.
 
     Args:
         material: The runs.
         names: The analyses.
+        subjects: Some of the runs; all by default.
     """
     found = []
     for name in names:
         wanted: dict[str, list[Subject]] = {}
-        for subject in material.subjects:
+        for subject in subjects or material.subjects:
             for command in _wanting(subject, name, material):
                 wanted.setdefault(command, []).append(subject)
-        for command, subjects in wanted.items():
-            about = _told(name, subjects, material)
+        for command, those in wanted.items():
+            about = _told(name, those, material)
             runs = command.startswith("cascaded ")  # else it is a sentence: no command would do
-            filled = _filled(command, subjects, material) if runs else ""
+            filled = _filled(command, those, material) if runs else ""
             found.append(Missing(about if runs else f"{about}; {command}", filled))
     return tuple(found)
 

@@ -12,7 +12,7 @@ from cascaded.errors import InputError
 from cascaded.exhibits.gaps import gaps, refusals
 from cascaded.exhibits.kinds import Dots, Figure, Level, Lines, Pictures, Section, Thumb
 from cascaded.exhibits.material import Material
-from cascaded.exhibits.over_seeds import Points, dots_of, lines_of
+from cascaded.exhibits.over_seeds import Points, dots_of, lines_of, whiskers
 from cascaded.exhibits.speed import MOST, banded, key, left_out
 from cascaded.learning.runs import read_inputs
 from cascaded.results.asked import Asked
@@ -26,30 +26,45 @@ def latency_section(material: Material) -> Section:
     figures, notes = [], []
     for asked in material.rows("selection_latency"):
         body = Lines("step", "share of images that have settled", lines_of(material, asked, _settled), whole=True)
-        told = f"From which step on one class stays above a threshold for good: {asked.what}.{banded(body)}"
-        title = f"When images settle, {asked.data}, {asked.kernel}"
+        told = (
+            f"From which step on one class stays above a threshold for good: {asked.what}. {_thetas(material, asked)}"
+            f"{banded(body)}"
+        )
+        title = f"When images settle, {asked.data}, {asked.kernel if asked.is_fine else 'whole steps'}"
         figures.append(Figure(key("latency", asked.what), title, told, body))
-    for asked in _finest(material, "selection_latency"):
-        for condition in material.conditions[:MOST]:
-            drawn = _gallery(material, condition, asked)
-            figures += [drawn] if drawn else []
+    for condition in material.conditions[:MOST]:
+        drawn = [_gallery(material, condition, asked) for asked in _finest(condition, "selection_latency")]
+        figures += [each for each in drawn if each]
     if figures and not any(isinstance(each.body, Pictures) for each in figures):
         notes.append("No image is shown: cascaded analyse draws galleries where the data is at hand.")
     elif figures:
         notes += left_out(material, "Galleries are shown")
     lead = (
-        "An image has settled when one class stays above a threshold from some step on. Fast images are typical views; "
-        "slow ones are cluttered, cut off or unusual, and some never settle."
+        "An image has settled when one class stays above a threshold from some step on. With TD, the paper finds, fast "
+        "images are typical views and slow ones cluttered, cut off or unusual. Some never settle."
     )
     missing = gaps(material, "selection_latency")
     notes += refusals(material, "selection_latency")
     return Section("latency", "Fast images, slow images", lead, figures, missing, notes)
 
 
-def _finest(material: Material, analysis: str) -> list[Asked]:
-    """What was asked in fine time; in whole steps where there is no other: many images then share a latency."""
-    rows = material.rows(analysis)
-    return [asked for asked in rows if asked.is_fine] or rows
+def _finest(condition: Condition[Asked], analysis: str) -> list[Asked]:
+    """What a model was asked in fine time; in whole steps where there is no other: many images then share a latency."""
+    own = {asked.row: asked for by_row in condition.by_seed.values() for asked, _ in by_row.values()}
+    rows = [asked for asked in own.values() if asked.analysis == analysis]
+    tested = {asked.data for asked in rows if asked.split != "validation"}
+    shown = [asked for asked in rows if asked.split != "validation" or asked.data not in tested]
+    return [asked for asked in shown if asked.is_fine] or shown
+
+
+def _thetas(material: Material, asked: Asked) -> str:
+    """Which threshold each model has."""
+    told = []
+    for label, by_seed in material.answers(asked.row).items():
+        thetas = [result["headline"].get("theta") for result in by_seed.values()]
+        if None not in thetas:
+            told.append(f"{material.names[label]} {sum(thetas) / len(thetas):.2f}")
+    return f"Each model has a threshold of its own, at which the same share of images never settles: {', '.join(told)}."
 
 
 def _settled(result: dict[str, Any]) -> Points:
@@ -103,18 +118,19 @@ def _thumbs(
 def prototype_section(material: Material) -> Section:
     """Latency against how typical images are."""
     figures, notes = [], []
-    for asked in _finest(material, "prototypicality"):
+    chosen = {asked.row: asked for each in material.conditions for asked in _finest(each, "prototypicality")}
+    for asked in chosen.values():
         answers = [result for by_seed in material.answers(asked.row).values() for result in by_seed.values()]
         measures = list(dict.fromkeys(name for result in answers for name in result["measures"]))
         for result in answers:
             notes += [f"{name} was not measured: {way}" for name, way in result.get("not measured", {}).items()]
-        dots = dots_of(material, asked, {f"rho {name}": name for name in measures})
+        dots = dots_of(material, asked, {f"rho {name}": name for name in measures}, alone=True)
         told = (
             "Spearman's rho of how soon an image settles with how typical it is; above 0, typical images are "
-            f"answered sooner: {asked.what}. Whiskers are 95 % intervals."
+            f"answered sooner: {asked.what}.{whiskers(dots)}"
         )
         body = Dots("rho with negative latency", tuple(measures), dots, shares=False, levels=(Level("none", 0.0),))
-        title = f"Typical images are answered sooner, {asked.data} {asked.split}"
+        title = f"How soon against how typical, {asked.data} {asked.split}"
         figures.append(Figure(key("prototypes", asked.what), title, told, body))
         figures += [_tenths(material, asked, name) for name in measures]
     lead = (
@@ -135,7 +151,10 @@ def _tenths(material: Material, asked: Asked, name: str) -> Figure:
 
     x_label = f"tenth of the images, from the least typical ({name}) on"
     body = Lines(x_label, "mean latency, steps", lines_of(material, asked, read), shares=False, whole=True)
-    told = f"Mean latency by {name}; an image that never settles counts as one step more: {asked.what}.{banded(body)}"
+    told = (
+        f"Mean latency by {name}, at each model's own threshold; an image that never settles counts as one step more: "
+        f"{asked.what}.{banded(body)}"
+    )
     return Figure(key("tenths", name, asked.what), f"Latency by {name}, {asked.data} {asked.split}", told, body)
 
 

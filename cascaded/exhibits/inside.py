@@ -12,6 +12,7 @@ from cascaded.exhibits.kinds import Figure, Missing, Section, Squares
 from cascaded.exhibits.material import Material
 from cascaded.exhibits.page import Explorer, Watched
 from cascaded.learning.method import CE
+from cascaded.results.asked import is_fine
 from cascaded.results.subjects import Subject, weights_of
 from cascaded.trace.states import States, load_states
 
@@ -59,6 +60,8 @@ def _current(file: Path, weights: str | None) -> States | str:
         states = load_states(file)
     except InputError as error:
         return str(error)
+    if not states.origin.known:
+        return f"{file} is of images of other classes than the network's: it cannot be shown"
     there = states.origin.weights
     if weights is None or there == weights:
         return states
@@ -83,21 +86,22 @@ def schedule_section(material: Material, found: list[Seen]) -> Section:
     name = material.names.get(first.label, first.label)
     body = Squares((("serial", first.states.serial), ("cascaded", first.states.cascaded)), name)
     caption = (
-        f"A square is a block at a step, computed from {name} itself on {first.states.origin.data} "
-        f"{first.states.origin.split}. The fuller it is, the closer what the block holds is to what it will hold in "
-        "the end."
+        f"A square is a block at a step of {name}, on {first.states.origin.data} {first.states.origin.split}. Serial: "
+        "filled once the block has been computed. Cascaded: the fuller, the further it has come from what it holds at "
+        "step 1 to what it holds in the end, as a mean over eight images."
     )
     return Section("schedules", "Two schedules", lead, (Figure("schedules", "Two schedules", caption, body),))
 
 
 def explorers(material: Material, found: list[Seen]) -> tuple[Explorer, ...]:
     """For each set of images that networks were watched with, all of them that were."""
-    sets: dict[tuple[str, str, str, str], list[Seen]] = {}
+    sets: dict[tuple[object, ...], list[Seen]] = {}
     for each in found:
         origin = each.states.origin
-        sets.setdefault((origin.data, origin.split, origin.images, origin.shown), []).append(each)
+        kind = (origin.data, origin.split, origin.images, origin.shown, origin.classes)
+        sets.setdefault(kind, []).append(each)
     made = []
-    for (data, split, _, _), some in sets.items():
+    for (data, split, *_), some in sets.items():
         first = some[0].states
         images = np.broadcast_to(first.images, (len(first.images), 3, *first.images.shape[2:])).transpose(0, 2, 3, 1)
         models = tuple(_watched(material, each) for each in _contrasting(material, some))
@@ -121,7 +125,7 @@ def _watched(material: Material, each: Seen) -> Watched:
     origin, states = each.states.origin, each.states
     name = material.names.get(each.label, each.label)
     own = next(c.group.first.spec.method.schedule for c in material.conditions if c.group.label == each.label)
-    fine = f", {origin.kernel}" if origin.kernel not in ("osd", "none") else ""
+    fine = f", {origin.kernel}" if is_fine(origin.kernel) else ""
     other = f", {origin.schedule}" if origin.schedule != own else ""
     probabilities = softmax(states.logits).astype(np.float32)
-    return Watched(f"{name}{other}{fine}", probabilities, states.maps, states.nearness)
+    return Watched(f"{name}{other}{fine}", probabilities, states.maps, states.nearness, name)

@@ -13,7 +13,7 @@ Cell = str | float | int | None
 Table = tuple[list[str], list[list[Cell]]]
 """A heading for every column, and the rows."""
 
-Way = Literal["", "threshold", "deadline", "stopper", "last step", "all steps", "clean", "noisy"]
+Way = Literal["", "threshold", "deadline", "stopper", "last step", "all steps"]
 """What tells two marks of one model apart: the shape of a line or mark, never its colour, which is the model's."""
 
 

@@ -12,8 +12,7 @@ from typing import Any
 from cascaded.errors import InputError
 from cascaded.exhibits.names import PAPER, spoken
 from cascaded.files import read_json
-from cascaded.learning.method import TD
-from cascaded.results.answers import fingerprint, read_answers, read_results
+from cascaded.results.answers import fingerprints, read_answers, read_results
 from cascaded.results.asked import Asked, Row
 from cascaded.results.groups import Condition, Group, conditions, grouped
 from cascaded.results.subjects import Subject, comparison_file, find_subjects, place_in
@@ -99,12 +98,13 @@ def row_of(table: dict[str, Any]) -> Row:
     return table["analysis"], table["of"], table["images"], table.get("shown", "")
 
 
+OTHER = ", other schedule"
+
+
 def role(condition: Condition[Asked]) -> tuple[str, str]:
     """Which of the paper's models a condition is, and its lambda; under another schedule than its own it is another."""
-    spec = condition.group.first.spec
-    loss = spec.method.loss
-    lam = ":".join(f"{each:g}" for each in loss.knots) if isinstance(loss, TD) else ""
-    return spec.model + ("" if condition.label == condition.group.label else ", other schedule"), lam
+    first = condition.group.first
+    return first.spec.model + ("" if condition.label == condition.group.label else OTHER), first.lam
 
 
 def gather(places: Sequence[Path]) -> Material:
@@ -142,19 +142,10 @@ def _comparison(subjects: Sequence[Subject], groups: Sequence[Group[Asked]]) -> 
         place = place_in(file.parent, subject)
         if place not in told["made_from"]:
             return {}, f"{file} does not know {subject.name}"
-        now = _fingerprints(subject)
+        now = fingerprints(subject)
         if any(now.get(name) != then for name, then in told["made_from"][place].items()):
             return {}, f"{subject.name} was analysed again after {file} was written"
     for group in groups:  # of more runs, whose names and means may be others
         if told.get("groups", {}).get(group.label) != sorted(group.by_seed):
             return {}, f"{file} is of other runs beside those of {group.label}"
     return told, ""
-
-
-def _fingerprints(subject: Subject) -> dict[str, str]:
-    return {
-        f"{name} {of}": fingerprint(known.get("made_from"), known.get("made_with"))
-        for name, each in read_results(subject.file).get("analyses", {}).items()
-        for of, known in each.items()
-        if isinstance(known, dict)
-    }

@@ -31,28 +31,27 @@ def lines_of(
         read: Finds the points in an answer. Points of different seeds are brought to common places.
         way: What tells these lines from others of the same models.
     """
-    told = {
-        label: [read(result) for result in by_seed.values()] for label, by_seed in material.answers(asked.row).items()
-    }
-    seeds = {label: tuple(by_seed) for label, by_seed in material.answers(asked.row).items()}
-    told = {label: points for label, points in told.items() if all(len(x) for x, _ in points)}
-    common = _places([points for each in told.values() for points in each])
-    values = {label: np.array([_at(common, points) for points in each]) for label, each in told.items()}
-    errors = _errors(values, seeds)
-    return tuple(
-        Series(material.names[label], tuple(common.tolist()), _mean(each), errors.get(label, ()), way, len(each))
-        for label, each in values.items()
-    )
+    answers = material.answers(asked.row)
+    points = {label: [read(result) for result in by_seed.values()] for label, by_seed in answers.items()}
+    points = {label: each for label, each in points.items() if all(len(x) for x, _ in each)}
+    series = []
+    for label, own in points.items():
+        places = _places(own)
+        seeds = tuple(answers[label])
+        shared = [points[other] for other in points if other != label and tuple(answers[other]) == seeds]
+        values = np.array([_at(places, each) for each in own])
+        beside = [np.array([_at(places, each) for each in others]) for others in shared]
+        errors = _errors(values, beside) if len(seeds) > 1 else ()
+        series.append(Series(material.names[label], tuple(places.tolist()), _mean(values), errors, way, len(seeds)))
+    return tuple(series)
 
 
-def _places(all_points: Sequence[Points]) -> Float64[np.ndarray, "points"]:
-    """Common places for some lines: their own where they agree, else two hundred from the first to the last."""
-    if not all_points:
-        return np.zeros(0)
-    first = np.asarray(max((x for x, _ in all_points), key=len), dtype=float)
-    if all(np.array_equal(first[: len(x)], x) for x, _ in all_points):
+def _places(seeds: Sequence[Points]) -> Float64[np.ndarray, "points"]:
+    """Common places for one line of several seeds: their own where they agree, else two hundred that all reach."""
+    first = np.asarray(seeds[0][0], dtype=float)
+    if all(np.array_equal(first, x) for x, _ in seeds):
         return first
-    return np.linspace(min(x[0] for x, _ in all_points), max(x[-1] for x, _ in all_points), 200)
+    return np.linspace(max(x[0] for x, _ in seeds), min(x[-1] for x, _ in seeds), 200)
 
 
 def _at(places: Float64[np.ndarray, "points"], points: Points) -> Float64[np.ndarray, "points"]:
@@ -65,23 +64,15 @@ def _mean(values: Float64[np.ndarray, "seeds points"]) -> tuple[float, ...]:
     return tuple(values.mean(axis=0).tolist())  # where a seed has nothing there is no mean of all
 
 
-def _errors(values: Mapping[str, np.ndarray], seeds: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[float, ...]]:
-    """Standard errors, point by point; one for all conditions that share their seeds."""
-    found = {label: _alone(each) for label, each in values.items() if len(each) > 1}
-    for own in {seeds[label] for label in found}:
-        shared = [label for label in found if seeds[label] == own]
-        together = np.stack([values[label] for label in shared], axis=1)  # seeds, conditions, points
-        for place in range(together.shape[2]):
-            whole = [k for k in range(len(shared)) if np.isfinite(together[:, k, place]).all()]
-            if len(whole) > 1:
-                error = corrected_sem(together[:, whole, place])
-                for k in whole:
-                    found[shared[k]][place] = error
-    return {label: tuple(each) for label, each in found.items()}
-
-
-def _alone(values: Float64[np.ndarray, "seeds points"]) -> list[float]:
-    return [sem(column) for column in values.T]
+def _errors(own: Float64[np.ndarray, "seeds points"], beside: Sequence[np.ndarray]) -> tuple[float, ...]:
+    """Standard errors of a line, point by point, together with those of lines that share its seeds there."""
+    found = []
+    for place in range(own.shape[1]):
+        columns = [own[:, place], *(each[:, place] for each in beside)]
+        whole = [column for column in columns if np.isfinite(column).all()]
+        together = len(whole) > 1 and whole[0] is columns[0]
+        found.append(corrected_sem(np.stack(whole, axis=1)) if together else sem(own[:, place]))
+    return tuple(found)
 
 
 def dots_of(
@@ -89,7 +80,7 @@ def dots_of(
     asked: Asked,
     metrics: Mapping[str, str],
     way: Way = "",
-    keep: Callable[[str], bool] | None = None,
+    alone: bool = False,
 ) -> tuple[Dot, ...]:
     """A dot for every condition and figure, with its 95 % interval.
 
@@ -98,25 +89,37 @@ def dots_of(
         asked: What.
         metrics: Figures of the headline, each with the group it stands in.
         way: What tells these dots from others of the same models.
-        keep: Which conditions, by label; all by default.
+        alone: Whether each is held against nothing rather than against the others.
     """
     found = []
     for metric, group in metrics.items():
         for label, told in estimates(material, asked, metric).items():
-            if keep is None or keep(label):
-                low, high, how = interval_of(told)
-                found.append(Dot(material.names[label], group, told["value"], low, high, way, how))
+            low, high, how = interval_of(told, alone)
+            found.append(Dot(material.names[label], group, told["value"], low, high, way, how))
     return tuple(found)
 
 
-def interval_of(told: Mapping[str, Any]) -> tuple[float | None, float | None, str]:
-    """An interval, and what it is over: seeds where there are enough of them, else images."""
+def whiskers(dots: Sequence[Dot]) -> str:
+    """What the whiskers of some dots are, in a sentence; nothing where they have none."""
+    over = dict.fromkeys(dot.how for dot in dots if dot.low is not None)
+    return f" Whiskers are 95 % intervals over {'; '.join(over)}." if over else ""
+
+
+def interval_of(told: Mapping[str, Any], alone: bool = False) -> tuple[float | None, float | None, str]:
+    """An interval, and what it is over: seeds where there are enough of them, else images.
+
+    Args:
+        told: A figure, or a difference, as a comparison has it.
+        alone: Whether it is held against nothing else: then the variance between seeds counts in full.
+    """
     if "over items" in told and told.get("n", 0) < FEW:
         items = told["over items"]
         return items["low"], items["high"], f"{items['n']} images, mean of {told['n']} seeds"
     if told.get("low") is None:
         return None, None, "one seed, no interval"
     how = told.get("how", "")
+    if alone and "alone" in told:
+        return told["alone"]["low"], told["alone"]["high"], f"{told['n']} seeds"
     return told["low"], told["high"], f"{told['n']} images, one seed" if "items" in how else f"{told['n']} seeds"
 
 

@@ -67,13 +67,15 @@ class Watched:
         model: Whose it is.
         probabilities: Of every class.
         maps: What the stem and every block hold, as small grey pictures, the stem first.
-        nearness: How far each of them has come, from 0 to 1, settled.
+        nearness: How far each of them has come, from 0 to 1, where it is at the last step that was recorded.
+        of: The model whose colour it has, where it is called otherwise.
     """
 
     model: str
     probabilities: Float32[np.ndarray, "time items classes"]
     maps: UInt8[np.ndarray, "time items stages side side"]
     nearness: Float32[np.ndarray, "time items stages"]
+    of: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from cascaded.exhibits.gaps import gaps, refusals
 from cascaded.exhibits.kinds import Dot, Dots, Figure, Level, Lines, Pictures, Section, Thumb
 from cascaded.exhibits.material import Material
-from cascaded.exhibits.over_seeds import Points, dots_of, lines_of
+from cascaded.exhibits.over_seeds import Points, dots_of, lines_of, whiskers
 from cascaded.exhibits.speed import banded, key, learned_for
 from cascaded.results.asked import Asked
 
@@ -31,7 +31,7 @@ def noise_section(material: Material) -> Section:
     lead = (
         "Noise that changes at every step: four that take information away (focus, Perlin, occlusion, resolution) and "
         "two that move it (translation, rotation). A network that integrates over time can see through what changes. "
-        "Networks are trained with the noise they are tested under."
+        "In the paper networks are trained with the noise they are tested under."
     )
     names = ("persistent_noise", "transient_noise")
     notes = (*_untrained(material, *names), *refusals(material, *names))
@@ -77,19 +77,19 @@ def _bytes(frame: Any) -> np.ndarray:
 def _lasting(material: Material, rows: list[Asked]) -> Figure:
     """Accuracy under noise that lasts, noise by noise."""
     what = _setting(rows[0])
-    caption = f"Accuracy at the last step while every frame is noisy: {what}. Whiskers are 95 % intervals."
     body = Dots("accuracy", *_by_noise(material, rows, "accuracy"))
+    caption = f"Accuracy at the last step while every frame is noisy: {what}.{whiskers(body.dots)}"
     return Figure(key("persistent", what), f"Noise that lasts, {what}", caption, body)
 
 
 def _passing(material: Material, rows: list[Asked]) -> Figure:
     """What noise that passes costs, noise by noise."""
     what = _setting(rows[0])
+    body = Dots("drop in integrated performance", *_by_noise(material, rows, "dip"), levels=(Level("none", 0.0),))
     caption = (
         f"How far the confidence in the true class is, on average from the first noisy step on, below where it "
-        f"ends: {what}. Lower is better; whiskers are 95 % intervals."
+        f"ends: {what}. Lower is better.{whiskers(body.dots)}"
     )
-    body = Dots("drop in integrated performance", *_by_noise(material, rows, "dip"), levels=(Level("none", 0.0),))
     return Figure(key("transient", what), f"Noise that passes, {what}", caption, body)
 
 
@@ -144,16 +144,15 @@ def outside_section(material: Material) -> Section:
 
 
 def _detection(material: Material, asked: Asked, figure: str) -> Figure:
-    answers = [result for by_seed in material.answers(asked.row).values() for result in by_seed.values()]
-    outside = ", ".join(answers[0]["pairs"])
     last = dots_of(material, asked, {f"{figure} {form} last": form for form in FORMS}, "last step")
     all_steps = dots_of(material, asked, {f"{figure} {form} all": form for form in FORMS}, "all steps")
     baseline = dots_of(material, asked, {f"{figure} baseline": "confidence alone"})
+    dots = (*last, *all_steps, *baseline)
     label = {"auroc": "AUROC", "fpr": "false alarms at 95 % detected"}[figure]
     better = {"auroc": "Higher is better.", "fpr": "Lower is better."}[figure]
     caption = (
-        f"{asked.what} against {outside}; the mean over outside sets. Open marks read the last step, filled ones all "
-        f"steps. {better} Whiskers are 95 % intervals."
+        f"{asked.what}; the mean over outside sets. Open marks read the last step, filled ones all steps. "
+        f"{better}{whiskers(dots)}"
     )
-    body = Dots(label, (*FORMS, "confidence alone"), (*last, *all_steps, *baseline))
+    body = Dots(label, (*FORMS, "confidence alone"), dots)
     return Figure(key("outside", figure, asked.what), f"{label}, {asked.data}", caption, body)

@@ -9,19 +9,15 @@ from cascaded.exhibits.gaps import gaps, refusals
 from cascaded.exhibits.kinds import Dot, Dots, Figure, Level, Lines, Missing, Section, Series, Way
 from cascaded.exhibits.material import Material
 from cascaded.exhibits.names import spoken
-from cascaded.exhibits.over_seeds import Points, interval_of, lines_of
-from cascaded.results.asked import Asked
+from cascaded.exhibits.over_seeds import Points, interval_of, lines_of, whiskers
+from cascaded.results.asked import Asked, is_fine
 
 MOST = 8
 """Models whose ways to stop are drawn, a figure each."""
-BAND = "Bands are one standard error over seeds"
+BAND = "Bands are one standard error over seeds; where models share seeds, without the variance between them."
 PAPER_EPOCHS = 300
 """For which the paper trains its stopper and MetaCog."""
-UNITS = {
-    "steps": "mean cost of an answer, steps",
-    "updates": "mean cost of an answer, block updates",
-    "operations": "mean cost of an answer, operations",
-}
+UNITS = {"steps": "mean cost of an answer, steps", "operations": "mean cost of an answer, operations"}
 
 
 def key(*parts: str) -> str:
@@ -31,8 +27,7 @@ def key(*parts: str) -> str:
 
 def banded(body: Lines) -> str:
     """What there is to say of bands, where there are any."""
-    several = sum(bool(series.sem) for series in body.series)
-    return f" {BAND}{', without the variance between seeds' if several > 1 else ''}." if several else ""
+    return f" {BAND}" if any(series.sem for series in body.series) else ""
 
 
 def learned_for(material: Material, analysis: str, what: str) -> tuple[str, ...]:
@@ -96,8 +91,6 @@ def _by_confidence(material: Material, asked: Asked) -> list[Figure]:
     """All models that stop by their confidence; in steps and in operations, which parallel hardware does not count."""
     figures = []
     for unit, label in UNITS.items():
-        if unit == "updates":
-            continue
         body = Lines(label, "accuracy", lines_of(material, asked, _curve("threshold", unit)))
         if body.series:
             told = f"Stopping by confidence, cost in {unit}: {asked.what}.{banded(body)}"
@@ -114,15 +107,13 @@ def _ways_to_stop(material: Material, asked: Asked) -> list[Figure]:
     for way, of in [*ways, *(("stopper", each) for each in learned)]:
         for series in lines_of(material, of, _curve(way, "steps"), way):
             by_model.setdefault(series.model, []).append(series)
-    return [
-        Figure(
-            key("stopping", name, asked.what),
-            f"Ways to stop: {name}, {_time(asked)}",
-            f"Stopping by confidence, at a deadline, and by a learned stopper where there is one: {asked.what}.",
-            Lines(UNITS["steps"], "accuracy", tuple(series)),
-        )
-        for name, series in list(by_model.items())[:MOST]
-    ]
+    figures = []
+    for name, series in list(by_model.items())[:MOST]:
+        body = Lines(UNITS["steps"], "accuracy", tuple(series))
+        told = f"Stopping by confidence, at a deadline, and by a learned stopper where there is one: {asked.what}."
+        title = f"Ways to stop: {name}, {_time(asked)}"
+        figures.append(Figure(key("stopping", name, asked.what), title, told + banded(body), body))
+    return figures
 
 
 def lambda_section(material: Material) -> Section:
@@ -156,9 +147,9 @@ def _effects(material: Material) -> dict[str, Any]:
     told = {
         name: effect
         for name, effect in material.comparison.get("lambda_effect", {}).items()
-        if "validation" not in name
+        if effect.get("split") != "validation"
     }
-    return {name: effect for name, effect in told.items() if "-ews" not in name} or told
+    return {name: effect for name, effect in told.items() if not is_fine(effect.get("kernel", "osd"))} or told
 
 
 def _lambda_figure(name: str, effect: dict[str, Any]) -> Figure:
@@ -172,6 +163,7 @@ def _lambda_figure(name: str, effect: dict[str, Any]) -> Figure:
     ce = (Level("CE", told["CE"]["value"], spoken(f"{name.partition(' ')[0]}-ce")),) if "CE" in told else ()
     seeds = len(effect["seeds"])
     caption = f"Accuracy at the last step by lambda, {name}, {seeds} seed{'s' if seeds > 1 else ''}; the line is CE."
+    caption += whiskers(dots)
     body = Dots("accuracy at the last step", tuple(lambdas), dots, levels=ce, joined=True, group_label="lambda")
     return Figure(key("lambda", name), f"Final accuracy by lambda, {name}", caption, body)
 

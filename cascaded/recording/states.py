@@ -47,6 +47,11 @@ def record_states(
         count: How many images.
         again: Record anew what is there.
     """
+    if images.classes != run.inputs.classes:
+        raise InputError(
+            f"{images.name} has other classes than {run.folder} was trained on, states are shown with its own: leave "
+            "out --states"
+        )
     chosen = items[limited(images.labels[items], min(count, len(items)))]
     file = trace_file(run, images, view, view.takes[0])
     file = run.folder / "states" / file.name

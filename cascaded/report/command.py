@@ -53,6 +53,8 @@ def write_report(runs: tuple[Path, ...], out: Path, title: str = "") -> Path:
     shown = exhibition(runs, title)
     figures = {figure.key: figure for section in shown.sections for figure in section.figures}
     palette, drawn = colours(_names(shown.models, figures.values())), {}
+    for watched in (each for explorer in shown.explorers for each in explorer.models if each.of in palette):
+        palette[watched.model] = palette[watched.of]
     with progress("drawing", len(figures) + 1) as bar:
         for key, figure in figures.items():
             drawn[key] = write_figure(figure, out / FIGURES, palette)

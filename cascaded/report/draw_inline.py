@@ -15,7 +15,6 @@ GROUND = "ground"
 """The id of the background, which a page does without."""
 
 INKS = {INK: "var(--ink)", MUTED: "var(--muted)", GRID: "var(--grid)", PAPER: "var(--paper)"}
-REFERENCE = re.compile(r"#([\w.-]+)(?=\)|$)")
 FINE = re.compile(r"-?\d+\.\d{3,}")
 
 

@@ -54,8 +54,6 @@ DASHES: dict[Way, Any] = {
     "stopper": (0, (1, 1.4)),
     "last step": (0, (4, 2)),
     "all steps": "-",
-    "clean": (0, (4, 2)),
-    "noisy": "-",
 }
 """How a line is drawn, as matplotlib says it."""
 
@@ -66,8 +64,6 @@ FILLS: dict[Way, Any] = {
     "stopper": "left",
     "last step": "none",
     "all steps": "full",
-    "clean": "none",
-    "noisy": "full",
 }
 """How much of a mark is filled, as matplotlib says it."""
 

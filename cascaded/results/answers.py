@@ -39,14 +39,44 @@ def read_answers(subject: Subject) -> Answered[Asked]:
     answers = {}
     for name, each in read_results(subject.file).get("analyses", {}).items():
         for of, known in each.items():
-            if isinstance(known, dict) and "asked" in known and "result" in known:
-                answers[name, of] = Asked.from_json(known["asked"]), known["result"]
+            if isinstance(known, dict) and "asked" in known:  # else an older cascaded's
+                answers[name, of] = _read_answer(subject, name, known)
     return Answered(subject, answers)
 
 
-def fingerprint(made_from: Any, made_with: Any) -> str:
-    """What an answer was made from and with, in a few letters."""
-    return hashlib.sha256(json.dumps([made_from, made_with], sort_keys=True).encode()).hexdigest()[:16]
+def _read_answer(subject: Subject, name: str, known: dict[str, Any]) -> tuple[Asked, dict[str, Any]]:
+    try:
+        asked, result = Asked.from_json(known["asked"]), known["result"]
+        if not isinstance(result["headline"], dict):
+            raise TypeError("headline")
+    except (KeyError, TypeError, AttributeError) as error:
+        way = f"cascaded analyse {subject.file.parent} --only {name} --again"
+        raise InputError(f"{subject.file} was changed, {name} is not what cascaded writes any more: {way}") from error
+    return asked, result
+
+
+def fingerprints(subject: Subject) -> dict[str, str]:
+    """For every answer, what it was made from and with, in a few letters."""
+    return {
+        f"{name} {of}": _short([known.get("made_from"), known.get("made_with")])
+        for name, each in read_results(subject.file).get("analyses", {}).items()
+        for of, known in each.items()
+        if isinstance(known, dict)
+    }
+
+
+def _short(told: Any) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def answers_before(subject: Subject, names: Sequence[str]) -> Iterator[tuple[Question, dict[str, Any]]]:
+    """What was answered before of the traces that are there now, whatever the settings; nothing is computed."""
+    before = read_results(subject.file).get("analyses", {})
+    for name in names:
+        for question in ANALYSES[name].ask(subject, Settings()):
+            known = before.get(name, {}).get(question.of)
+            if _is_of(known, question, ANALYSES[name]):
+                yield question, known["result"]
 
 
 def answer_all(
@@ -135,6 +165,15 @@ def _answer(question: Question, analysis: Analysis, settings: Settings) -> dict[
     made = {"made_from": question.made_from, "made_with": analysis.depends_on(settings)}
     told = {**made, "asked": question.asked.to_json(), "seconds": round(time.monotonic() - start, 2)}
     return {**told, "result": result}
+
+
+def _is_of(known: Any, question: Question, analysis: Analysis) -> bool:
+    """Whether an answer is of the same traces, as this version of the analysis gives it."""
+    try:
+        same = known["made_from"] == question.made_from and known["made_with"]["version"] == analysis.version
+        return same and isinstance(known["result"]["headline"], dict)
+    except (KeyError, TypeError):
+        return False
 
 
 def _still_holds(known: Any, question: Question, analysis: Analysis, settings: Settings) -> bool:

@@ -8,6 +8,11 @@ from typing import Any
 Row = tuple[str, str, str, str]  # analysis, what was asked, of which source, of which of its images
 
 
+def is_fine(kernel: str) -> bool:
+    """Whether time goes in finer steps than a network's own under a kernel."""
+    return kernel not in ("osd", "none")
+
+
 @dataclass(frozen=True)
 class Asked:
     """What an analysis was asked of.
@@ -41,7 +46,7 @@ class Asked:
     @property
     def is_fine(self) -> bool:
         """Whether time goes in finer steps than the network's own."""
-        return self.kernel not in ("osd", "none")
+        return is_fine(self.kernel)
 
     @property
     def row(self) -> Row:

@@ -79,7 +79,8 @@ def analyse(
         console.print(results_table(answered, names))
         say(console, f"wrote {answered.subject.file}")
     if len(subjects) > 1:
-        _compare(all_answered, settings, out or comparison_file(subjects), console, bool(across))
+        everything = [_with_earlier(answered, names) for answered in all_answered]
+        _compare(everything, settings, out or comparison_file(subjects), console, bool(across))
     _conclude(subjects, names)
 
 
@@ -121,6 +122,17 @@ def _draw(answered: Answered, console: Console) -> None:
                 say(console, f"wrote {file}")
             except InputError as error:  # results do not need the images, pictures do
                 say(console, f"no gallery of {of}: {error}")
+
+
+def _with_earlier(answered: Answered, names: Sequence[str]) -> Answered:
+    """A subject with what it was asked before as well: comparing some analyses does not take the others away."""
+    from cascaded.results.answers import answers_before
+    from cascaded.results.groups import Answered
+    from cascaded.results.registry import ANALYSES
+
+    others = [name for name in ANALYSES if name not in names]
+    earlier = {(q.analysis, q.of): (q, result) for q, result in answers_before(answered.subject, others)}
+    return Answered(answered.subject, {**earlier, **answered.answers})
 
 
 def _compare(

@@ -58,7 +58,7 @@ class Comparison:
         """One figure of one analysis: its mean for every condition that has it, and every difference."""
         columns = {label: column for label in self.conditions if (column := self._column(label, row, metric))}
         estimates = {
-            label: each.to_json() | self._of_these_networks(columns[label], label, row, metric)
+            label: each.to_json() | _alone(columns[label]) | self._of_these_networks(columns[label], label, row, metric)
             for label, each in self._estimates(columns, row, metric).items()
         }
         differences = [
@@ -157,6 +157,14 @@ class Comparison:
         question, _ = self.conditions[label].by_seed[seed][row]
         statistics = question.statistics().items()
         return {name: drawn_figures(each, question.items, DRAWS, self.settings.seed) for name, each in statistics}
+
+
+def _alone(column: Column) -> dict[str, Any]:
+    """A condition held against nothing else: its own seeds' variance counts in full."""
+    if len(column) < FEW:
+        return {}
+    told = over_seeds(np.array(list(column.values()))[:, None])[0].to_json()
+    return {"alone": {name: told[name] for name in ("low", "high", "sem", "how")}}
 
 
 def same_items(one: Question, other: Question) -> bool:

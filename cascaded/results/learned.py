@@ -66,7 +66,8 @@ def ask_out_of_distribution(subject: Subject, settings: Settings) -> list[Questi
         if outside:
             traces = (*inside, *(found for pair in outside.values() for found in pair))
             ask = lambda inside=inside, outside=outside: answer(inside, outside)  # noqa: E731
-            asked.append(Question("out_of_distribution", inside[1].name, traces, ask, place=1))
+            beside = f"against {', '.join(outside)}"
+            asked.append(Question("out_of_distribution", inside[1].name, traces, ask, place=1, beside=beside))
     return asked
 
 

@@ -18,7 +18,7 @@ from cascaded.analysis.robustness import persistent_noise, transient_noise
 from cascaded.analysis.taxonomy import taxonomic_compliance
 from cascaded.errors import InputError
 from cascaded.results.asked import Asked, Row
-from cascaded.results.measures import JUDGED, measures_of
+from cascaded.results.measures import CLUTTERED, JUDGED, measures_of
 from cascaded.results.subjects import Found, Subject
 from cascaded.statistics import Statistic, bootstrap
 from cascaded.trace.origin import Protocol
@@ -63,6 +63,7 @@ class Question:
         statistics: Headlines as functions of drawn items, where there are such.
         items: How many items there are to draw.
         place: Which of the traces is the one that is judged; others are trained on, or held against it.
+        beside: What else it is asked of, in words: answers stand side by side only where this is the same too.
     """
 
     analysis: str
@@ -72,6 +73,7 @@ class Question:
     statistics: Callable[[], Mapping[str, Statistic]] = dict
     items: int = 0
     place: int = 0
+    beside: str = ""
 
     @property
     def made_from(self) -> dict[str, str]:
@@ -95,7 +97,8 @@ class Question:
         origin, names = found.header.origin, ("data", "split", "images", "shown", "schedule", "kernel")
         noise = {"noise": origin.noise.name, "protocol": origin.noise.protocol} if origin.noise else {}
         told = {name: getattr(origin, name) for name in names}
-        return Asked(self.analysis, found.what, steps=found.header.steps, **told, **noise)
+        what = f"{found.what}, {self.beside}" if self.beside else found.what
+        return Asked(self.analysis, what, steps=found.header.steps, **told, **noise)
 
     @cached_property
     def judged(self) -> Trace:
@@ -188,7 +191,7 @@ def ask_prototypicality(subject: Subject, settings: Settings) -> list[Question]:
             found.images,
         )
         for found in known_tests(subject)
-        if found.header.embeddings or found.header.origin.data == JUDGED
+        if found.header.embeddings or found.header.origin.data in (JUDGED, CLUTTERED)
     ]
 
 
@@ -225,9 +228,18 @@ def ask_transient_noise(subject: Subject, settings: Settings) -> list[Question]:
             lambda group=group: transient_noise(load(group)).to_json(),
             lambda group=group: resampling.of_transient_noise(load(group)),
             group[0].images,
+            beside=_lengths(group),
         )
         for name, group in groups.items()
     ]
+
+
+def _lengths(group: list[Found]) -> str:
+    """How long the noise of some traces lasts: `1 to 6 noisy steps`."""
+    frames = sorted(noise.frames for found in group if (noise := found.header.origin.noise))
+    whole = len(frames) > 2 and frames == list(range(frames[0], frames[-1] + 1))
+    told = f"{frames[0]} to {frames[-1]}" if whole else ", ".join(map(str, frames))
+    return f"{told} noisy step{'s' if frames[-1] > 1 else ''}"
 
 
 def noisy(subject: Subject, protocol: Protocol) -> list[Found]:

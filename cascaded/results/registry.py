@@ -38,6 +38,7 @@ class Analysis:
         return {**named, "draws": DRAWS, "version": self.version}
 
 
+NOISE = "occlusion"
 FINE = "--kernel ews:0.9 --steps 70"
 BOTH = (FINE, f"--split validation {FINE}")
 OUTSIDE = (f"--data svhn --split validation {FINE}", f"--data svhn --split test {FINE}")
@@ -57,15 +58,15 @@ ANALYSES: dict[str, Analysis] = {
         "do typical images take less time?", questions.ask_prototypicality, (f"{FINE} --embeddings",), ("failing",), 2
     ),
     "taxonomic_compliance": Analysis(
-        "is a wrong answer of the right kind?", questions.ask_taxonomic_compliance, ("--data cifar100",)
+        "is a wrong answer of the right kind?", questions.ask_taxonomic_compliance, ("--data cifar100",), version=2
     ),
     "persistent_noise": Analysis(
-        "accuracy while every frame is noisy", questions.ask_persistent_noise, ("--noise occlusion",)
+        "accuracy while every frame is noisy", questions.ask_persistent_noise, (f"--noise {NOISE}",)
     ),
     "transient_noise": Analysis(
         "what passing noise leaves of the confidence",
         questions.ask_transient_noise,
-        ("--noise occlusion --protocol transient",),
+        (f"--noise {NOISE} --protocol transient",),
     ),
     "learned_stopper": Analysis(
         "a network that learns when to stop", learned.ask_learned_stopper, BOTH, ("epochs",), 2
@@ -98,12 +99,15 @@ def missing(subject: Subject, name: str) -> str:
     """What would have to be recorded before an analysis can be made."""
     run = subject.runs[0].as_posix()
     if name == "taxonomic_compliance":
-        return f"data with two levels of classes, such as cifar100: train on it, then cascaded record {run}"
+        return (
+            f"data with two levels of classes, such as cifar100: train on it, then cascaded record {shlex.quote(run)}"
+        )
     if len(subject.runs) > 1:
         return "not asked of folds: record a run that has test images of its own"
     words = [each for each in ANALYSES[name].needs if not _is_there(subject, each)]
     serial = subject.spec.method.schedule == "serial"  # where nothing is delayed, time is as fine as it gets
     told = [each.replace(FINE, "").strip() if serial else each for each in words]
+    told = [each.replace(NOISE, subject.spec.recipe.noise or NOISE) for each in told]
     return "; ".join(f"cascaded record {shlex.quote(run)} {each}".strip() for each in told)
 
 

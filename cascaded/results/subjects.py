@@ -15,6 +15,7 @@ from cascaded.learning.method import TD
 from cascaded.learning.runs import find_runs, read_spec
 from cascaded.learning.spec import Spec
 from cascaded.learning.trained import digest
+from cascaded.results.asked import is_fine
 from cascaded.trace.store import Header, load_trace, read_header
 from cascaded.trace.trace import Trace, joined
 
@@ -38,7 +39,7 @@ class Found:
     def what(self) -> str:
         """What was asked of the network, whatever its schedule: `cifar10 test, 9 cycles, 10000 images`."""
         origin, noise = self.header.origin, self.header.origin.noise
-        fine = origin.kernel not in ("osd", "none")
+        fine = is_fine(origin.kernel)
         time = f"{origin.kernel}, {self.header.steps} steps" if fine else f"{self.header.steps} cycles"
         if noise is not None:
             time = f"{noise.protocol} {noise.name}" + (f", {origin.kernel}" if fine else "")
@@ -76,8 +77,13 @@ class Subject:
     @property
     def label(self) -> str:
         """Model and lambda: `cascaded-td(0)`."""
-        loss, model = self.spec.method.loss, self.spec.model
-        return f"{model}({':'.join(f'{each:g}' for each in loss.knots)})" if isinstance(loss, TD) else model
+        return f"{self.spec.model}({self.lam})" if self.lam else self.spec.model
+
+    @property
+    def lam(self) -> str:
+        """Its lambda, or those it ran through, `1:0`; empty where its loss has none."""
+        loss = self.spec.method.loss
+        return ":".join(f"{each:g}" for each in loss.knots) if isinstance(loss, TD) else ""
 
     @property
     def traces(self) -> list[Found]:

@@ -10,15 +10,13 @@ from cascaded.analysis.lambdas import lambda_effect
 from cascaded.analysis.latency import selection_latency
 from cascaded.analysis.prototypes import rho_difference
 from cascaded.errors import InputError
-from cascaded.learning.method import TD
-from cascaded.results.answers import fingerprint
+from cascaded.results.answers import fingerprints
 from cascaded.results.asked import Row
 from cascaded.results.comparison import Comparison, same_items
 from cascaded.results.groups import Answered, Group, conditions, kind_of
 from cascaded.results.measures import CENTRALITY, measures_of
 from cascaded.results.questions import DRAWS, Question, Settings, known_tests
-from cascaded.results.registry import ANALYSES
-from cascaded.results.subjects import Subject, comparison_file, place_in
+from cascaded.results.subjects import comparison_file, place_in
 from cascaded.trace.trace import Trace
 
 FORMAT = 1
@@ -40,7 +38,7 @@ def summarise(groups: Sequence[Group], settings: Settings, told: Callable[[], ob
         told()
     return {
         "format": FORMAT,
-        "made_from": {place_in(folder, each.subject): _made_from(each, settings) for each in everyone},
+        "made_from": {place_in(folder, each.subject): _made_from(each) for each in everyone},
         "groups": {group.label: sorted(group.by_seed) for group in groups},
         "conditions": list(comparison.conditions),
         "tables": tables,
@@ -49,12 +47,10 @@ def summarise(groups: Sequence[Group], settings: Settings, told: Callable[[], ob
     }
 
 
-def _made_from(answered: Answered, settings: Settings) -> dict[str, str]:
+def _made_from(answered: Answered) -> dict[str, str]:
     """A fingerprint of every answer that is compared, so that a comparison of others can be told."""
-    return {
-        f"{analysis} {of}": fingerprint(question.made_from, ANALYSES[analysis].depends_on(settings))
-        for (analysis, of), (question, _) in answered.answers.items()
-    }
+    prints = fingerprints(answered.subject)
+    return {name: prints[name] for analysis, of in answered.answers if (name := f"{analysis} {of}") in prints}
 
 
 def rows(groups: Sequence[Group]) -> list[Row]:
@@ -74,24 +70,21 @@ def _lambdas(groups: Sequence[Group]) -> dict[str, Any]:
     for family in families.values():
         names = [{found.name for found in known_tests(group.first)} for group in family]
         for name in sorted(set.intersection(*names)) if len(family) > 1 else []:
-            traces = {_lambda_of(group.first): _traces(group, name) for group in family}
+            traces = {group.first.lam or "CE": _traces(group, name) for group in family}
             told = f"{family[0].first.spec.model.partition('-')[0]} {name}"
             label = told if told not in effects else f"{told} {family[0].label}"
+            origin = next(found.header.origin for found in known_tests(family[0].first) if found.name == name)
+            about = {"data": origin.data, "split": origin.split, "kernel": origin.kernel}
             try:
-                effects[label] = lambda_effect(traces).to_json()
+                effects[label] = lambda_effect(traces).to_json() | about
             except InputError as error:  # other seeds, other images: the rest can still be told
-                effects[label] = {"not measured": str(error)}
+                effects[label] = {"not measured": str(error), **about}
     return effects
 
 
 def _traces(group: Group, name: str) -> list[Trace]:
     subjects = [each.subject for each in group.by_seed.values()]
     return [found.load() for subject in subjects for found in subject.traces if found.name == name]
-
-
-def _lambda_of(subject: Subject) -> str:
-    loss = subject.spec.method.loss
-    return ":".join(f"{each:g}" for each in loss.knots) if isinstance(loss, TD) else "CE"
 
 
 def _rhos(groups: Sequence[Group], settings: Settings) -> list[dict[str, Any]]:

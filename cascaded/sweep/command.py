@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -66,6 +67,28 @@ def sweep(
     asked = plan(models, lam, seeds, out, folds)
     if folds is not None:
         _check_folds(_spec(options, asked[0]))
+    train_jobs(asked, options, engine=engine, address=address, jobs=jobs, dry_run=dry_run)
+
+
+def train_jobs(
+    asked: Sequence[Job],
+    options: Options,
+    *,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    jobs: int | None = None,
+    dry_run: bool = False,
+) -> None:
+    """Train some runs, with a table of how far each is; raises `InputError` at the end if one has failed.
+
+    Args:
+        asked: The runs. Those that are done are left alone, and those that were interrupted go on.
+        options: As for `sweep`, like all that follow.
+        engine: Processes of this machine, or a Ray cluster.
+        address: Of the cluster.
+        jobs: Runs at a time on this machine.
+        dry_run: Only say what would be done.
+    """
     # what is wrong with a run is said before the first one starts
     states: dict[Job, State] = {job: job.state(_spec(options, job)) for job in asked}
     outcomes: dict[Job, Outcome] = {}

@@ -30,8 +30,8 @@ class States:
         logits: What was said.
         maps: What the stem and every block hold: mean absolute activation over channels, made small. White is the
             highest that this stage reaches with any image at any step.
-        nearness: How far each of them has come from its first state to its last, from 0 to 1. Under the serial
-            schedule: whether it has been computed.
+        nearness: How far each of them has come from its first state to that of the last step recorded, from 0 to 1.
+            Under the serial schedule: whether it has been computed.
         cascaded: The same as a mean over images, blocks alone, under the cascaded schedule with a one-step delay;
             empty for a network that was not trained for it.
         serial: Which blocks have been computed at every cycle of the serial schedule: 0 or 1.

@@ -1,0 +1,157 @@
+"""`cascaded demo`: from nothing to a page about networks that were trained on this machine."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cascaded.demo.plan import DATA, FULL, QUICK, Plan, Shown, keep
+from cascaded.errors import InputError
+from cascaded.files import write_whole
+from cascaded.progress import minutes, say, wide_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from cascaded.sweep.plan import Job
+
+TOLD = "analysis.txt"
+"""What the analyses have to say, beside the runs: too much for a terminal."""
+
+
+def demo(
+    *,
+    out: Path = Path("out/demo"),
+    seeds: tuple[int, ...] = (0, 1),
+    epochs: int | None = None,
+    limit: int | None = None,
+    quick: bool = False,
+    jobs: int | None = None,
+) -> None:
+    """See what cascaded networks do, on networks trained here: about five minutes on two cores.
+
+    Trains small ResNets to read cluttered digits, four models with two seeds each: CascadedTD with lambda 0 and with
+    lambda 1, CascadedCE, and the Shallow-Deep network. Then records what they say at every step, analyses it, and
+    writes a page about it, OUT/report/index.html. Stop it at any moment: the same command goes on.
+
+    Example: cascaded demo --out out/demo
+
+    Args:
+        out: Where everything is kept.
+        seeds: Every model is trained once with each.
+        epochs: Passes over the training images; fewer are faster, and worse.
+        limit: Learn from so many images only, the same of every class.
+        quick: Rehearse it in half a minute: two networks, few images, and hardly anything is learned.
+        jobs: Processes at a time; as many as there are cores by default.
+    """
+    if jobs is not None and jobs < 1:
+        raise InputError(f"--jobs is {jobs}: give at least 1")
+    changes = {name: value for name, value in {"epochs": epochs, "limit": limit}.items() if value is not None}
+    plan, console, began = replace(QUICK if quick else FULL, **changes), wide_console(), time.monotonic()
+    runs = plan.jobs(seeds, out / "runs")
+    for job in runs:
+        plan.options().spec(job.model, job.lam, job.seed)  # what is wrong is said before anything is written
+    keep(plan, out)
+    _train(runs, plan, jobs, console)
+    _record_and_analyse(runs, plan, out, jobs, console)
+    say(console, "4 of 4: drawing the page")
+    from cascaded.report.command import report
+
+    report((out / "runs",), out=out / "report", title="Cascaded networks read cluttered digits")
+    _conclude(runs, out, time.monotonic() - began, console)
+
+
+def _train(runs: Sequence[Job], plan: Plan, jobs: int | None, console: Console) -> None:
+    from cascaded.learning.runs import is_done
+    from cascaded.sweep.command import train_jobs
+
+    say(console, f"1 of 4: training {len(runs)} networks to read {DATA}")
+    train_jobs(runs, plan.options(), jobs=jobs)
+    if going := [job.folder for job in runs if not is_done(job.folder)]:
+        raise InputError(
+            f"{len(going)} of {len(runs)} networks are not trained to the end, the first in {going[0]}, another "
+            "process is at it: wait for it, then the same command goes on"
+        )
+
+
+def _record_and_analyse(runs: Sequence[Job], plan: Plan, out: Path, jobs: int | None, console: Console) -> None:
+    from cascaded.demo.workers import workers
+
+    with workers(jobs, len(runs)) as pool:
+        say(console, f"2 of 4: recording what {len(runs)} networks say at every step")
+        pool.do("recording", record_all, [(job.folder, plan.shown(job)) for job in runs])
+        say(console, f"3 of 4: analysing what they said; tables are in {out / TOLD}")
+        pool.do("analysing", analyse_all, [(job.folder, plan.learned) for job in runs])
+    _compare(out, plan.learned, console)
+
+
+def record_all(folder: Path, shown: Sequence[Shown]) -> None:
+    """Show one network everything, in a process of its own; what is recorded already is left as it is."""
+    from cascaded.learning.processes import choose_device
+    from cascaded.learning.trained import load_run
+    from cascaded.recording.command import record_run
+
+    run = load_run(folder, choose_device("auto"))
+    for each in shown:
+        record_run(run, each.showing, embeddings=each.embeddings, states=each.states)
+
+
+def analyse_all(folder: Path, epochs: int) -> None:
+    """Answer everything about one network; what is answered already is left as it is."""
+    from cascaded.results.answers import answer_all
+    from cascaded.results.questions import Settings
+    from cascaded.results.registry import ANALYSES
+    from cascaded.results.subjects import find_subjects
+
+    for subject in find_subjects([folder]):
+        for _ in answer_all(subject, list(ANALYSES), Settings(epochs=epochs)):
+            pass
+
+
+def _compare(out: Path, epochs: int, console: Console) -> None:
+    """All networks side by side."""
+    from cascaded.results.command import analyse
+
+    told = io.StringIO()
+    try:
+        with redirect_stdout(told):
+            analyse((out / "runs",), epochs=epochs)
+    except InputError as error:  # an analysis without an answer does not keep the others from the page
+        say(console, f"not everything could be answered: {error}")
+    write_whole(out / TOLD, lambda part: part.write_text(told.getvalue()))
+
+
+def _conclude(runs: Sequence[Job], out: Path, seconds: float, console: Console) -> None:
+    """The one result to remember, where the page is, and what to do next."""
+    console.print(accuracy_table([job.folder for job in runs]))
+    say(console, f"done in {minutes(seconds)}; the page is {(out / 'report' / 'index.html').resolve().as_uri()}")
+    say(console, f"next: open it in a browser; what was trained is in {out / 'runs'}, and your own images are read by")
+    say(console, "      cascaded train --data FOLDER --out runs/mine, then record, analyse and report runs/mine")
+
+
+def accuracy_table(folders: Sequence[Path]) -> Table:
+    """Which share of the test images each model is right about after every step: the mean of its seeds."""
+    from rich import box
+    from rich.table import Table
+
+    from cascaded.exhibits.names import spoken
+    from cascaded.learning.runs import last_metrics
+    from cascaded.results.subjects import find_subjects
+
+    by_model: dict[str, list[list[float]]] = {}
+    for subject in find_subjects(folders):
+        told = last_metrics(subject.runs[0]) or {}
+        by_model.setdefault(spoken(subject.label), []).append(told["test"])
+    table = Table(box=box.SIMPLE_HEAD, title="test images answered correctly, in %, after step", title_justify="left")
+    table.add_column("model")
+    for step in range(len(next(iter(by_model.values()))[0])):
+        table.add_column(str(step + 1), justify="right")
+    for model, accuracies in by_model.items():
+        table.add_row(model, *(f"{100 * sum(each) / len(each):.0f}" for each in zip(*accuracies, strict=True)))
+    return table

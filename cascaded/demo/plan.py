@@ -1,0 +1,135 @@
+"""What the demo trains, shows and asks: the models, the recipe, and sizes that fit five minutes on two cores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cascaded.errors import InputError
+from cascaded.files import read_json, write_json
+from cascaded.learning.method import make_method
+from cascaded.learning.options import Options
+from cascaded.recording.command import Showing
+from cascaded.sweep.plan import Job, plan
+
+DATA, OTHER = "cluttered-digits", "photographs"
+MODELS = (("cascaded-td", "0"), ("cascaded-td", "1"), ("serial-td-multihead", None), ("cascaded-ce", None))
+"""Models and lambdas. Those that take longest come first, so that no core is idle at the end."""
+FINE = "ews:0.9"
+NOISE = "occlusion"
+BATCH = 64
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Something that a network is shown and that is kept.
+
+    Attributes:
+        showing: What, and how the network is run.
+        embeddings: Whether to keep what the head reads at the last step.
+        states: Of how many images to keep what every block computes, for the explorer.
+    """
+
+    showing: Showing
+    embeddings: bool = False
+    states: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The sizes of a demo; all that its results depend on, besides the seeds.
+
+    Attributes:
+        models: Models and their lambdas.
+        epochs: Passes over the training images.
+        limit: How many training images are used; None for all.
+        test: How many test images are shown in whole steps; None for all.
+        fine: How many of them are shown in fine time.
+        steps: How many steps that is.
+        validation: How many held-out images, and photographs of that split.
+        other: How many photographs to test with.
+        noisy: How many test images are shown under noise.
+        watched: How many test images the explorer has.
+        learned: Epochs of what learns from traces: the stopper and MetaCog.
+    """
+
+    models: tuple[tuple[str, str | None], ...] = MODELS
+    epochs: int = 4
+    limit: int | None = None
+    test: int | None = None
+    fine: int = 400
+    steps: int = 70
+    validation: int = 150
+    other: int = 200
+    noisy: int = 100
+    watched: int = 20
+    learned: int = 30
+
+    def options(self) -> Options:
+        """Data, network and recipe, the same for all runs: a ResNet-18 of 8 channels, settled at step 9."""
+        recipe = {"epochs": self.epochs, "batch": min(BATCH, self.limit or BATCH), "rate": 0.08}
+        return Options(DATA, width=8, limit=self.limit, schedule="one-cycle", **recipe)
+
+    def jobs(self, seeds: Sequence[int], out: Path) -> list[Job]:
+        """The runs of all seeds, model by model."""
+        return [job for model, lam in self.models for job in plan((model,), (lam,) if lam else (), seeds, out)]
+
+    def shown(self, job: Job) -> list[Shown]:
+        """What the network of a run is shown."""
+        test = Showing(limit=self.test)
+        persistent = Showing(noise=NOISE, trials=1, limit=self.noisy)
+        own = [
+            Shown(Showing(split="validation", limit=self.validation)),
+            Shown(persistent),
+            Shown(replace(persistent, protocol="transient")),
+        ]
+        if make_method(job.model).schedule == "serial":  # where nothing is delayed, time is as fine as it gets
+            return [Shown(test, embeddings=True, states=self.watched), *own]
+        return [Shown(test, states=self.watched), *own, *self._in_fine_time()]
+
+    def _in_fine_time(self) -> list[Shown]:
+        fine = Showing(kernel=FINE, steps=self.steps)
+        own = [(None, "test", self.fine), (None, "validation", self.validation)]
+        other = [(OTHER, "test", self.other), (OTHER, "validation", self.validation)]
+        return [
+            Shown(replace(fine, data=data, split=split, limit=limit), embeddings=data is None)
+            for data, split, limit in own + other
+        ]
+
+
+FULL = Plan()
+QUICK = Plan(
+    (("cascaded-td", "0"), ("serial-td-multihead", None)),
+    epochs=1,
+    limit=128,
+    test=40,
+    fine=40,
+    steps=12,
+    validation=40,
+    other=40,
+    noisy=10,
+    watched=10,
+    learned=2,
+)
+"""A rehearsal: everything happens, and hardly anything is learned."""
+
+
+def keep(plan: Plan, out: Path) -> None:
+    """Say in a demo's folder what it is; a folder that holds another one is refused, so that none are mixed."""
+    file, asked = out / "demo.json", json.loads(json.dumps(asdict(plan)))  # as it is read back
+    if file.exists() and list(out.glob("runs/*/*/spec.json")):
+        if differences := _differences(read_json(file), asked):
+            told = ", ".join(differences)
+            raise InputError(f"{out} holds another demo ({told}): ask for that one, or choose another --out")
+    else:
+        write_json(file, asked)
+
+
+def _differences(there: Any, asked: dict[str, Any]) -> list[str]:
+    """How what is asked for differs from what is there: `epochs 5 -> 1`."""
+    known = there if isinstance(there, dict) else {}
+    names = sorted(known.keys() | asked.keys())
+    return [f"{name} {known.get(name)} -> {asked.get(name)}" for name in names if known.get(name) != asked.get(name)]

@@ -1,0 +1,131 @@
+"""The demo: from nothing to a page, however often it is stopped on the way."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cascaded.demo.command import accuracy_table, demo, record_all
+from cascaded.demo.plan import FULL, QUICK, keep
+from cascaded.demo.workers import workers
+from cascaded.errors import InputError
+from cascaded.results.answers import read_results
+
+NAMES = ["cascaded-td-lam0", "cascaded-td-lam1", "serial-td-multihead", "cascaded-ce"]
+
+
+def test_four_models_are_trained_with_every_seed_and_the_slowest_come_first():
+    jobs = FULL.jobs((0, 1), Path("runs"))
+    assert sorted(job.folder for job in jobs) == sorted(Path("runs") / name / seed for name in NAMES for seed in "01")
+    assert [job.model for job in jobs][:4] == ["cascaded-td"] * 4
+
+
+def test_networks_that_delay_nothing_are_shown_nothing_in_fine_time():
+    by_name = {job.name: FULL.shown(job) for job in FULL.jobs((0,), Path("runs"))}
+    kernels = {name: {each.showing.kernel for each in shown} for name, shown in by_name.items()}
+    assert kernels.pop("serial-td-multihead") == {"osd"}
+    assert list(kernels.values()) == [{"osd", "ews:0.9"}] * 3
+    assert all(each.showing.check() is None for shown in by_name.values() for each in shown)
+
+
+def test_a_folder_holds_one_demo_and_says_which(tmp_path):
+    keep(FULL, tmp_path)
+    keep(replace(FULL, epochs=9), tmp_path)  # nothing was trained yet
+    assert json.loads((tmp_path / "demo.json").read_text())["epochs"] == 9
+    run = tmp_path / "runs" / "cascaded-ce" / "0"
+    run.mkdir(parents=True)
+    (run / "spec.json").touch()
+    keep(replace(FULL, epochs=9), tmp_path)
+    told = r"holds another demo \(epochs 9 -> 4, limit None -> 64\): ask for that one, or choose another --out"
+    with pytest.raises(InputError, match=told):
+        keep(replace(FULL, limit=64), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "epochs is 0: give at least 1"),
+        ({"limit": 0}, "--limit is 0: give at least 1"),
+        ({"jobs": 0}, "--jobs is 0: give at least 1"),
+        ({"seeds": ()}, "--seeds is empty: give at least one"),
+        ({"seeds": (1, 1)}, "--seeds names the same one twice"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is_written(tmp_path, options, message):
+    with pytest.raises(InputError, match=message):
+        demo(out=tmp_path / "demo", **options)
+    assert not (tmp_path / "demo").exists()
+
+
+def refuse(number):
+    raise InputError(f"{number} is refused: give another")
+
+
+def test_what_a_worker_refuses_is_said_by_the_one_who_asked():
+    with workers(1, 2) as pool, pytest.raises(InputError, match="2 is refused: give another"):
+        pool.do("refusing", refuse, [(2,)])
+
+
+SLEEPING = """
+import pathlib, sys, time
+from cascaded.demo.workers import workers
+
+if __name__ == "__main__":
+    with workers(1, 1) as pool:
+        pool.do("waking", pathlib.Path.touch, [(pathlib.Path(sys.argv[1]),)])
+        pool.do("sleeping", time.sleep, [(3600,)])
+"""
+
+
+def ended(group):
+    """Whether no process of a group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_workers_end_with_the_one_who_started_them(tmp_path):
+    program, awake = tmp_path / "sleeping.py", tmp_path / "awake"
+    program.write_text(SLEEPING)
+    with subprocess.Popen([sys.executable, str(program), str(awake)], start_new_session=True) as going:
+        while not awake.exists():
+            assert going.poll() is None
+            time.sleep(0.05)
+        going.send_signal(signal.SIGKILL)
+    while not ended(going.pid):
+        time.sleep(0.05)
+    assert going.returncode == -signal.SIGKILL
+
+
+def test_a_quick_demo_ends_with_a_page_and_goes_on_with_what_is_missing(tmp_path, capsys):
+    out = tmp_path / "demo"
+    demo(out=out, seeds=(0,), quick=True)
+    told = capsys.readouterr().out
+    assert all(f"{stage} of 4: " in told for stage in range(1, 5))
+    page = out / "report" / "index.html"
+    assert f"the page is {page.as_uri()}" in told
+    assert "CascadedTD(0)" in page.read_text()
+    assert (out / "runs" / "comparison.json").exists()
+    runs = [job.folder for job in QUICK.jobs((0,), out / "runs")]
+    assert list(accuracy_table(runs).columns[0].cells) == ["CascadedTD(0)", "Shallow-Deep"]
+    for run in runs:
+        answered = read_results(run / "results.json")
+        assert {"speed_accuracy", "learned_stopper", "persistent_noise"} <= set(answered["analyses"])
+    with pytest.raises(InputError, match=r"holds another demo \(epochs 1 -> 2\)"):
+        demo(out=out, seeds=(0,), quick=True, epochs=2)
+
+    before = {file: file.stat().st_mtime_ns for file in out.rglob("traces/*.safetensors")}
+    lost = next(iter(before))
+    lost.unlink()
+    for job in QUICK.jobs((0,), out / "runs"):
+        record_all(job.folder, QUICK.shown(job))
+    after = {file: file.stat().st_mtime_ns for file in out.rglob("traces/*.safetensors")}
+    assert {file for file in before if before[file] != after[file]} == {lost}
