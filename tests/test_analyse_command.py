@@ -48,6 +48,24 @@ def test_one_analysis_alone(tmp_path, capsys):
     assert "wrote" in capsys.readouterr().out
 
 
+def test_comparing_one_analysis_does_not_take_the_others_away(tmp_path):
+    for model, good in (("cascaded-td", 3.0), ("cascaded-ce", 2.0)):
+        made_run(tmp_path / model / "0", {"t": made_trace(items=20, good=good)}, model=model)
+
+    def compared(*only):
+        run(["analyse", str(tmp_path), "--no-galleries", "--only", *only])
+        told = json.loads((tmp_path / "comparison.json").read_text())
+        return {each["analysis"] for each in told["tables"]}
+
+    assert compared("speed_accuracy") == {"speed_accuracy"}
+    assert compared("selection_latency") == {"speed_accuracy", "selection_latency"}
+    made_run(
+        tmp_path / "cascaded-td" / "0", {"t": made_trace(5, items=20)}
+    )  # other traces: what was said of them is gone
+    made_run(tmp_path / "cascaded-ce" / "0", {"t": made_trace(6, items=20)}, model="cascaded-ce")
+    assert compared("selection_latency") == {"selection_latency"}
+
+
 def test_a_gallery_without_its_data_is_no_reason_to_stop(tmp_path, capsys):
     made_run(tmp_path / "0", {"t": made_trace(data="nowhere")}, data=str(tmp_path / "nowhere"))
     run(["analyse", str(tmp_path / "0"), "--only", "selection_latency"])

@@ -77,6 +77,28 @@ def test_networks_that_were_shown_the_same_images_stand_in_one_explorer(tmp_path
     assert (len(one.labels), len(other.labels)) == (3, 2)
 
 
+def test_states_of_images_of_other_classes_are_not_shown(tmp_path):
+    material = runs_with_states(tmp_path, a=({}, made_states(1, known=False)))
+    found, notes = seen(material)
+    assert found == []
+    assert "is of images of other classes than the network's: it cannot be shown" in notes[0]
+
+
+def test_networks_that_tell_other_classes_apart_stand_in_explorers_of_their_own(tmp_path):
+    others = made_states(2, classes=(*CLASSES[:-1], "other"))
+    material = runs_with_states(tmp_path, a=({}, made_states(1)), b=({"lam": 1.0}, others))
+    assert [[each.model for each in explorer.models] for explorer in explorers(material, seen(material)[0])] == [
+        ["CascadedTD(0)"],
+        ["CascadedTD(1)"],
+    ]
+
+
+def test_a_model_in_fine_time_keeps_its_colour(tmp_path):
+    material = runs_with_states(tmp_path, a=({}, made_states(1, kernel="ews:0.9")))
+    (explorer,) = explorers(material, seen(material)[0])
+    assert (explorer.models[0].model, explorer.models[0].of) == ("CascadedTD(0), ews:0.9", "CascadedTD(0)")
+
+
 def test_of_several_seeds_the_first_that_has_states_is_shown(tmp_path):
     made_run(tmp_path / "td" / "0")
     for seed in (1, 2):

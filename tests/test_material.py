@@ -200,3 +200,13 @@ def test_answers_of_a_later_version_and_of_an_older_one_do_not_stop_the_rest(tmp
     material = gather([folder])
     assert material.rows("speed_accuracy") == [ASKED]
     assert material.answers(ASKED.row) == {"cascaded-td(0)": {0: ANSWER}}
+
+
+@pytest.mark.parametrize("change", [{"asked": {}}, {"asked": 3}, {"result": {}}, {"result": {"headline": 3}}])
+def test_answers_that_were_changed_are_told_in_a_sentence(tmp_path, change):
+    folder = write_answers(tmp_path / "0", [(ASKED, ANSWER)])
+    told = json.loads((folder / "results.json").read_text())
+    told["analyses"]["speed_accuracy"]["t0"] |= change
+    (folder / "results.json").write_text(json.dumps(told))
+    with pytest.raises(InputError, match="was changed, speed_accuracy is not what cascaded writes any more: cascaded"):
+        gather([tmp_path])

@@ -125,3 +125,12 @@ def test_states_that_cannot_be_are_refused(tmp_path):
     (tmp_path / "odd").write_bytes(b"what is this")
     with pytest.raises(InputError, match="record it again with --states"):
         load_states(tmp_path / "odd")
+
+
+def test_states_of_images_of_other_classes_are_refused(run):
+    from dataclasses import replace
+
+    images = load("digits", "test")
+    strange = replace(images, name="strange", classes=tuple("abcdefghij"))
+    with pytest.raises(InputError, match=r"strange has other classes than .* was trained on.*: leave out --states"):
+        record_states(run, strange, view_of(run), torch.arange(len(images)), 5)

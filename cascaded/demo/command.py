@@ -47,7 +47,7 @@ def demo(
         seeds: Every model is trained once with each.
         epochs: Passes over the training images; fewer are faster, and worse.
         limit: Learn from so many images only, the same of every class.
-        quick: Rehearse it in half a minute: two networks, few images, and hardly anything is learned.
+        quick: Rehearse it in a minute: two networks, few images, and hardly anything is learned.
         jobs: Processes at a time; as many as there are cores by default.
     """
     if jobs is not None and jobs < 1:

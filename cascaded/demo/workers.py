@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from threading import Thread
 from typing import Any
 
@@ -27,11 +27,16 @@ def workers(count: int | None, most: int) -> Iterator[Workers]:
     """
     count = min(count or cores(), most)
     threads = max(1, cores() // count)
-    pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (threads,))
+    pool, others = ProcessPoolExecutor(count, get_context("spawn"), _begin, (threads,)), active_children()
     try:
         yield Workers(pool)
+    except BaseException:
+        for process in active_children():
+            if process not in others:
+                process.terminate()  # what they write is whole or not there
+        raise
     finally:
-        pool.shutdown(cancel_futures=True)  # what is begun is finished, it is a matter of seconds
+        pool.shutdown(cancel_futures=True)
 
 
 class Workers:
