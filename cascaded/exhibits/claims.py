@@ -14,6 +14,7 @@ from cascaded.exhibits.gaps import TRAIN_COARSE, gaps
 from cascaded.exhibits.material import OTHER, Material, role, row_of
 from cascaded.exhibits.over_seeds import estimates, interval_of
 from cascaded.exhibits.page import ClaimLine, Verdict
+from cascaded.exhibits.speed import PAPER_EPOCHS, epochs_of
 from cascaded.results.asked import Asked
 from cascaded.results.groups import Condition, kind_of
 
@@ -235,7 +236,7 @@ def _line(
     if _some_lack(material, asked, test.metric, who):
         verdict, how = "not measured", UNREACHED
     names = " against ".join(material.names[each.label] for each in who)
-    what = f"{test.told}, {names}{_untrained(asked, who)}: {asked.what}"
+    what = f"{test.told}, {names}{_untrained(asked, who)}{_unlike(material, asked, who)}: {asked.what}"
     paper = _paper(test, asked, role(who[0])[1])
     return ClaimLine(test.claim, says, what, factor * effect + 0.0, *bounds, test.unit, how, paper, verdict)
 
@@ -258,6 +259,13 @@ def _some_lack(material: Material, asked: Asked, metric: str, who: Sequence[Cond
 def _untrained(asked: Asked, who: Sequence[Condition[Asked]]) -> str:
     trained = all(each.group.first.spec.recipe.noise == asked.noise for each in who)
     return " (not trained with it)" if asked.noise and not trained else ""
+
+
+def _unlike(material: Material, asked: Asked, who: Sequence[Condition[Asked]]) -> str:
+    """What is trained on traces, and for another time than in the paper, says so."""
+    answers = material.answers(asked.row)
+    epochs = epochs_of(result for each in who for result in answers.get(each.label, {}).values())
+    return f" (trained for {epochs} epochs, {PAPER_EPOCHS} in the paper)" if epochs else ""
 
 
 def _paper(test: Test, asked: Asked, lam: str) -> str:

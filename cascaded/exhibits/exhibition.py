@@ -39,7 +39,7 @@ def exhibition(places: Sequence[Path], title: str = "") -> Exhibition:
         title=title or _title(material),
         summary=_summary(material, claims),
         models=tuple(dict.fromkeys(labels)),
-        runs=tuple(_run_line(subject, material) for subject in material.subjects),
+        runs=tuple(_run_line(subject, material) for subject in _in_order(material)),
         sections=_told_apart((*_sections(material, found), *_leftovers(material, notes))),
         claims=claims,
         explorers=watched,
@@ -121,6 +121,11 @@ def _verdicts(claims: Sequence[ClaimLine]) -> str:
     }
     told = "; ".join(f"{', '.join(each)}: {kind}" for kind, each in kinds.items() if each)
     return f"Do the paper's claims show here? {told}."
+
+
+def _in_order(material: Material) -> list[Subject]:
+    """All runs, model by model."""
+    return list({subject.file: subject for each in material.conditions for subject in _subjects(each)}.values())
 
 
 def _run_line(subject: Subject, material: Material) -> RunLine:

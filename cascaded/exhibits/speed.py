@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cascaded.exhibits.gaps import gaps, refusals
@@ -38,9 +39,14 @@ def learned_for(material: Material, analysis: str, what: str) -> tuple[str, ...]
         for by_seed in material.answers(asked.row).values()
         for result in by_seed.values()
     ]
+    epochs = epochs_of(results)
+    return (f"{what} trained for {epochs} epochs here, for {PAPER_EPOCHS} in the paper.",) if epochs else ()
+
+
+def epochs_of(results: Iterable[Mapping[str, Any]]) -> str:
+    """For how many epochs something was trained, where not for as many as in the paper: `30`, `30 or 100`."""
     epochs = {result.get("recipe", {}).get("epochs", PAPER_EPOCHS) for result in results} - {PAPER_EPOCHS}
-    told = " or ".join(str(each) for each in sorted(epochs))
-    return (f"{what} trained for {told} epochs here, for {PAPER_EPOCHS} in the paper.",) if epochs else ()
+    return " or ".join(str(each) for each in sorted(epochs))
 
 
 def accuracy_section(material: Material) -> Section:
