@@ -1,11 +1,13 @@
 """The demo: from nothing to a page, however often it is stopped on the way."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +18,10 @@ from cascaded.demo.plan import FULL, QUICK, keep
 from cascaded.demo.workers import workers
 from cascaded.errors import InputError
 from cascaded.results.answers import read_results
+from tests import browser as in_browser
+from tests.browser import check_page
 
+browser = in_browser.browser
 NAMES = ["cascaded-td-lam0", "cascaded-td-lam1", "serial-td-multihead", "cascaded-ce"]
 
 
@@ -105,10 +110,22 @@ def test_workers_end_with_the_one_who_started_them(tmp_path):
     assert going.returncode == -signal.SIGKILL
 
 
-def test_a_quick_demo_ends_with_a_page_and_goes_on_with_what_is_missing(tmp_path, capsys):
-    out = tmp_path / "demo"
-    demo(out=out, seeds=(0,), quick=True)
-    told = capsys.readouterr().out
+@pytest.fixture(scope="module")
+def rehearsed(tmp_path_factory):
+    """A demo in short, and what it said."""
+    out, said = tmp_path_factory.mktemp("rehearsed") / "demo", io.StringIO()
+    with pytest.MonkeyPatch.context() as patched, redirect_stdout(said):
+        patched.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        demo(out=out, seeds=(0,), quick=True)
+    return out, said.getvalue()
+
+
+def test_the_page_of_a_demo_works_in_a_browser(rehearsed, browser):
+    check_page(browser, rehearsed[0] / "report" / "index.html")
+
+
+def test_a_quick_demo_ends_with_a_page_and_goes_on_with_what_is_missing(rehearsed):
+    out, told = rehearsed
     assert all(f"{stage} of 4: " in told for stage in range(1, 5))
     page = out / "report" / "index.html"
     assert f"the page is {page.as_uri()}" in told
