@@ -19,7 +19,7 @@ from cascaded.demo.workers import workers
 from cascaded.errors import InputError
 from cascaded.results.answers import read_results
 from tests import browser as in_browser
-from tests.browser import check_page
+from tests.browser import DESK, PHONE, check_fits, check_keys, check_plays, check_quiet, visited
 
 browser = in_browser.browser
 NAMES = ["cascaded-td-lam0", "cascaded-td-lam1", "serial-td-multihead", "cascaded-ce"]
@@ -60,6 +60,7 @@ def test_a_folder_holds_one_demo_and_says_which(tmp_path):
         ({"jobs": 0}, "--jobs is 0: give at least 1"),
         ({"seeds": ()}, "--seeds is empty: give at least one"),
         ({"seeds": (1, 1)}, "--seeds names the same one twice"),
+        ({"seeds": (-1,)}, "--seeds has -1: give numbers of 0 or more"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_written(tmp_path, options, message):
@@ -116,12 +117,18 @@ def rehearsed(tmp_path_factory):
     out, said = tmp_path_factory.mktemp("rehearsed") / "demo", io.StringIO()
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(said):
         patched.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        demo(out=out, seeds=(0,), quick=True)
+        demo(out=out, seeds=(0,), quick=True, jobs=1)
     return out, said.getvalue()
 
 
 def test_the_page_of_a_demo_works_in_a_browser(rehearsed, browser):
-    check_page(browser, rehearsed[0] / "report" / "index.html")
+    file = rehearsed[0] / "report" / "index.html"
+    for width in (PHONE, DESK):
+        with visited(browser, file, width) as visit:
+            check_fits(visit)
+            check_plays(visit)
+            check_keys(visit)
+            check_quiet(visit, file)
 
 
 def test_a_quick_demo_ends_with_a_page_and_goes_on_with_what_is_missing(rehearsed):

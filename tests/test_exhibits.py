@@ -12,7 +12,7 @@ from cascaded.exhibits.page import ClaimLine
 from cascaded.exhibits.robustness import noise_section, outside_section
 from cascaded.exhibits.speed import accuracy_section, key, lambda_section, speed_section
 from cascaded.results.answers import read_results
-from tests.made_materials import CE, TD0, accuracies, analyse, made_asked, made_material, write_answers
+from tests.made_materials import CE, TD0, TD1, accuracies, analyse, made_asked, made_material, write_answers
 from tests.made_traces import made_run
 from tests.test_answers import EVERYTHING
 
@@ -114,7 +114,7 @@ def test_strangers_are_told_by_the_last_step_and_by_all(analysed):
         for form in ("msp", "entropy", "softmax", "logits"):
             assert found[form, "last step"] == headline[f"{name} {form} last"]
             assert found[form, "all steps"] == headline[f"{name} {form} all"]
-        assert found["confidence alone", ""] == headline[f"{name} baseline"]
+        assert found["confidence alone", "last step"] == headline[f"{name} baseline"]
         assert len(found) == 9
     assert "against svhn" in auroc.caption
 
@@ -148,33 +148,31 @@ def estimate(value):
     return {"value": value, "low": value - 0.1, "high": value + 0.1, "n": 3}
 
 
+def by_lambda(accuracies_of, asked):
+    """Material whose models, by lambda, end at given accuracies; and a comparison that says so."""
+    labels = {TD0: "cascaded-td(0)", TD1: "cascaded-td(1)", CE: "cascaded-ce"}
+    table = {"analysis": asked.analysis, "of": asked.what, "images": asked.images, "shown": asked.shown}
+    told = {labels[model]: estimate(value) for model, value in accuracies_of.items()}
+    tables = [{**table, "metric": "accuracy", "estimates": told, "differences": []}]
+    answers = {model: {0: [(asked, accuracies([value]))]} for model, value in accuracies_of.items()}
+    return made_material(answers, tables, lambda_effect={"serial t": {"not measured": "they share no seed"}})
+
+
 def test_lambdas_are_drawn_with_cross_entropy_beside_them():
-    effect = {
-        "lambdas": ["1", "0", "CE"],
-        "estimates": [estimate(each) for each in (0.7, 0.8, 0.75)],
-        "seeds": [0, 1, 2],
-    }
-    told = {
-        "cascaded my-validation-ews": effect | {"split": "test", "kernel": "osd"},  # called so, and still a test
-        "cascaded held": effect | {"split": "validation", "kernel": "osd"},
-        "cascaded fine": effect | {"split": "test", "kernel": "ews:0.9"},
-        "serial t": {"not measured": "they share no seed"},
-    }
-    section = lambda_section(made_material({TD0: {0: []}, CE: {0: []}}, lambda_effect=told))
-    (figure,) = section.figures  # test images, in whole steps
+    section = lambda_section(by_lambda({TD1: 0.7, TD0: 0.8, CE: 0.75}, WHOLE))
+    (figure,) = section.figures
     assert [(dot.model, dot.group, dot.value, dot.low) for dot in figure.body.dots] == [
         ("CascadedTD(λ)", "0", 0.8, pytest.approx(0.7)),
         ("CascadedTD(λ)", "1", 0.7, pytest.approx(0.6)),
     ]
     assert figure.body.levels == (Level("CE", 0.75, "CascadedCE"),)
-    assert "3 seeds" in figure.caption
+    assert "over 3 seeds" in figure.caption
     assert section.notes == ["serial t: they share no seed"]
     assert not section.missing
 
 
 def test_one_lambda_is_no_figure():
-    effect = {"lambdas": ["0", "CE"], "estimates": [estimate(0.8), estimate(0.7)], "seeds": [0]}
-    section = lambda_section(made_material({TD0: {0: []}, CE: {0: []}}, lambda_effect={"cascaded t": effect}))
+    section = lambda_section(by_lambda({TD0: 0.8, CE: 0.7}, WHOLE))
     assert not section.figures
     assert "--lam 0 0.5 1" in section.missing[0].command
 

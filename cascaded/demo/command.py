@@ -52,6 +52,8 @@ def demo(
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs is {jobs}: give at least 1")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out is {out}, which is a file: give a folder")
     changes = {name: value for name, value in {"epochs": epochs, "limit": limit}.items() if value is not None}
     plan, console, began = replace(QUICK if quick else FULL, **changes), wide_console(), time.monotonic()
     runs = plan.jobs(seeds, out / "runs")

@@ -105,7 +105,7 @@ FINAL = {  # by data and lambda
     "tinyimagenet": {"0": "+0.88", "0.25": "+2.17", "0.5": "+2.39", "0.83": "+1.53"},
     "terriers": {"0.55": "+9.3"},
 }
-AREA = "area under the curve of stopping by confidence"
+AREA = "area under the curve of stopping by confidence, in steps"
 FIGURE = "a figure, no number"
 NOT_YET = "not compared yet, or the models share no seed or no images"
 UNREACHED = "not every network reaches it, so that there is no mean"
@@ -265,14 +265,15 @@ def _unlike(material: Material, asked: Asked, who: Sequence[Condition[Asked]]) -
     """What is trained on traces, and for another time than in the paper, says so."""
     answers = material.answers(asked.row)
     epochs = epochs_of(result for each in who for result in answers.get(each.label, {}).values())
-    return f" (trained for {epochs} epochs, {PAPER_EPOCHS} in the paper)" if epochs else ""
+    who_learns = "stopper" if asked.analysis == "learned_stopper" else "classifier"
+    return f" ({who_learns} trained for {epochs} epochs, {PAPER_EPOCHS} in the paper)" if epochs else ""
 
 
 def _paper(test: Test, asked: Asked, lam: str) -> str:
     """The paper's effect, of the same data and lambda where it has several."""
     if isinstance(test.paper, str):
         return test.paper or "none given"
-    return test.paper.get(asked.data, {}).get(lam) or f"of lambda 0 {_elsewhere(test.paper)}"
+    return test.paper.get(asked.data, {}).get(lam) or f"for lambda 0: {_elsewhere(test.paper)}"
 
 
 def _elsewhere(papers: Mapping[str, Mapping[str, str]]) -> str:
@@ -282,8 +283,9 @@ def _elsewhere(papers: Mapping[str, Mapping[str, str]]) -> str:
 
 def _unmeasured(material: Material, claim: str, says: str, tests: list[Test]) -> ClaimLine:
     """A claim that nothing here speaks to, and what would."""
-    papers = [test.paper if isinstance(test.paper, str) else _elsewhere(test.paper) for test in tests]
-    paper = "; ".join(dict.fromkeys(each for each in papers if each))
+    first = tests[0]
+    effect = first.paper if isinstance(first.paper, str) else _elsewhere(first.paper)
+    paper = f"{first.told}: {effect}" + (", and more" if len(tests) > 1 else "")
     why, command = _way(material, tests)
     return ClaimLine(claim, says, why, None, None, None, "", "", paper, "not measured", command)
 

@@ -12,7 +12,7 @@ from cascaded import __version__
 from cascaded.exhibits.claims import claim_lines
 from cascaded.exhibits.gaps import passed_over
 from cascaded.exhibits.images import latency_section, prototype_section, taxonomy_section
-from cascaded.exhibits.inside import explorers, schedule_section, seen, wanting
+from cascaded.exhibits.inside import explorers, schedule_section, seen, unexplored
 from cascaded.exhibits.kinds import Figure, Section
 from cascaded.exhibits.material import Material, gather
 from cascaded.exhibits.page import ClaimLine, Exhibition, RunLine
@@ -43,7 +43,7 @@ def exhibition(places: Sequence[Path], title: str = "") -> Exhibition:
         sections=_told_apart((*_sections(material, found), *_leftovers(material, notes))),
         claims=claims,
         explorers=watched,
-        unexplored=() if watched else (wanting(material),),
+        unexplored=unexplored(material, watched),
         made_with={"cascaded": __version__, **_made_with(material)},
     )
 
@@ -136,13 +136,13 @@ def _run_line(subject: Subject, material: Material) -> RunLine:
     accuracy = (metrics[0].get("test") or metrics[0].get("accuracy") or [None])[-1] if metrics else None
     label = next(each.label for each in material.conditions if subject in _subjects(each))
     facts = {
+        "accuracy": "" if accuracy is None else f"{100 * accuracy:.1f} %",
         "data": spec.data,
         "network": f"{spec.network}, width {spec.recipe.width}",
         "seed": str(spec.seed),
         "epochs": f"{metrics[0]['epoch'] if metrics else 0} of {spec.recipe.epochs}",
         "trained": "" if not metrics else minutes(sum(line["seconds"] for line in metrics)),
         "analysed": minutes(analysed) if analysed else "not yet",
-        "accuracy": "" if accuracy is None else f"{100 * accuracy:.1f} %",
     }
     if not is_done(run):
         facts["epochs"] += ", not done"
@@ -162,4 +162,4 @@ def _made_with(material: Material) -> dict[str, str]:
     from cascaded.files import read_json
 
     told = read_json(material.subjects[0].runs[0] / "spec.json").get("made_with", {})
-    return {f"{name}, first run": str(version) for name, version in told.items() if name != "cascaded"}
+    return {name: str(version) for name, version in told.items() if name != "cascaded"}

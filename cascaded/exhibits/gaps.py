@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cascaded.exhibits.kinds import Missing
 from cascaded.exhibits.material import Material
 from cascaded.results.questions import Settings
-from cascaded.results.registry import ANALYSES, missing
+from cascaded.results.registry import ANALYSES, OUTSIDE_SET, missing
 from cascaded.results.subjects import Subject
 
 RUN = "\0"
@@ -30,8 +30,8 @@ def gaps(material: Material, *names: str, subjects: Sequence[Subject] = ()) -> t
     for name in names:
         wanted: dict[str, list[Subject]] = {}
         for subject in subjects or material.subjects:
-            for command in _wanting(subject, name, material):
-                wanted.setdefault(command, []).append(subject)
+            if commands := _wanting(subject, name, material):
+                wanted.setdefault("\n".join(commands), []).append(subject)
         for command, those in wanted.items():
             about = _told(name, those, material)
             runs = command.startswith("cascaded ")  # else it is a sentence: no command would do
@@ -53,7 +53,22 @@ def _wanting(subject: Subject, name: str, material: Material) -> list[str]:
     if name == "taxonomic_compliance":
         return [f"cascaded record {RUN}" if subject.spec.data == COARSE else TRAIN_COARSE]
     run = shlex.quote(subject.runs[0].as_posix())
-    return [each.strip() for each in missing(subject, name).replace(run, RUN).split(";")]
+    found = [each.strip() for each in missing(subject, name).replace(run, RUN).split(";")]
+    if not found[0].startswith("cascaded "):  # a sentence: no command would do
+        return found
+    return [each.replace(f"--data {OUTSIDE_SET}", f"--data {_outside(material)}") for each in found]
+
+
+def _outside(material: Material) -> str:
+    """Images of another kind that other runs were shown; where there are none, those of the paper's first."""
+    known = [
+        outside
+        for asked in material.rows("out_of_distribution")
+        for by_seed in material.answers(asked.row).values()
+        for result in by_seed.values()
+        for outside in result.get("pairs", {})
+    ]
+    return shlex.quote(known[0]) if known else OUTSIDE_SET
 
 
 def _told(name: str, subjects: list[Subject], material: Material) -> str:

@@ -30,7 +30,7 @@ def latency_section(material: Material) -> Section:
             f"From which step on one class stays above a threshold for good: {asked.what}. {_thetas(material, asked)}"
             f"{banded(body)}"
         )
-        title = f"When images settle, {asked.data}, {asked.kernel if asked.is_fine else 'whole steps'}"
+        title = f"When images settle, {asked.data}, {_how(asked)}"
         figures.append(Figure(key("latency", asked.what), title, told, body))
     for condition in material.conditions[:MOST]:
         drawn = [_gallery(material, condition, asked) for asked in _finest(condition, "selection_latency")]
@@ -55,6 +55,10 @@ def _finest(condition: Condition[Asked], analysis: str) -> list[Asked]:
     tested = {asked.data for asked in rows if asked.split != "validation"}
     shown = [asked for asked in rows if asked.split != "validation" or asked.data not in tested]
     return [asked for asked in shown if asked.is_fine] or shown
+
+
+def _how(asked: Asked) -> str:
+    return asked.kernel if asked.is_fine else "whole steps"
 
 
 def _thetas(material: Material, asked: Asked) -> str:
@@ -123,14 +127,15 @@ def prototype_section(material: Material) -> Section:
         answers = [result for by_seed in material.answers(asked.row).values() for result in by_seed.values()]
         measures = list(dict.fromkeys(name for result in answers for name in result["measures"]))
         for result in answers:
-            notes += [f"{name} was not measured: {way}" for name, way in result.get("not measured", {}).items()]
+            lacking = result.get("not measured", {}).items()
+            notes += [f"{asked.what}: {name} was not measured, {way}." for name, way in lacking]
         dots = dots_of(material, asked, {f"rho {name}": name for name in measures}, alone=True)
         told = (
             "Spearman's rho of how soon an image settles with how typical it is; above 0, typical images are "
             f"answered sooner: {asked.what}.{whiskers(dots)}"
         )
         body = Dots("rho with negative latency", tuple(measures), dots, shares=False, levels=(Level("none", 0.0),))
-        title = f"How soon against how typical, {asked.data} {asked.split}"
+        title = f"How soon against how typical, {asked.data} {asked.split}, {_how(asked)}"
         figures.append(Figure(key("prototypes", asked.what), title, told, body))
         figures += [_tenths(material, asked, name) for name in measures]
     lead = (
@@ -155,7 +160,9 @@ def _tenths(material: Material, asked: Asked, name: str) -> Figure:
         f"Mean latency by {name}, at each model's own threshold; an image that never settles counts as one step more: "
         f"{asked.what}.{banded(body)}"
     )
-    return Figure(key("tenths", name, asked.what), f"Latency by {name}, {asked.data} {asked.split}", told, body)
+    return Figure(
+        key("tenths", name, asked.what), f"Latency by {name}, {asked.data} {asked.split}, {_how(asked)}", told, body
+    )
 
 
 def _compliance(result: dict[str, Any]) -> Points:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +74,21 @@ def wanting(material: Material) -> Missing:
     return Missing("what every block holds at every step", f"cascaded record {material.words} --states {COUNT}")
 
 
+def unexplored(material: Material, shown: Sequence[Explorer]) -> tuple[Missing, ...]:
+    """What would have to be recorded for all models to stand beside each other; nothing where they do."""
+    if not shown:
+        return (wanting(material),)
+    own = {material.names[each.label] for each in material.conditions if each.label == each.group.label}
+    first = {watched.of for watched in shown[0].models}
+    if len(shown) > 1 and len({subject.spec.data for subject in material.subjects}) > 1:
+        first = {watched.of for explorer in shown for watched in explorer.models}  # each data has its own
+    lacking = [name for name in material.names.values() if name in own - first]
+    if not lacking:
+        return ()
+    what = f"what every block of {', '.join(dict.fromkeys(lacking))} holds, for the images the others were shown"
+    return (Missing(what, f"cascaded record {material.words} --states {len(shown[0].labels)}"),)
+
+
 def schedule_section(material: Material, found: list[Seen]) -> Section:
     """One network under both schedules."""
     lead = (
@@ -107,7 +123,7 @@ def explorers(material: Material, found: list[Seen]) -> tuple[Explorer, ...]:
         models = tuple(_watched(material, each) for each in _contrasting(material, some))
         labels = tuple(int(label) for label in first.labels)
         made.append(Explorer(f"{data} {split}", first.origin.classes, images, labels, models))
-    return tuple(made)
+    return tuple(sorted(made, key=lambda explorer: -len(explorer.models)))
 
 
 def _contrasting(material: Material, some: list[Seen]) -> list[Seen]:

@@ -116,7 +116,7 @@ def interval_of(told: Mapping[str, Any], alone: bool = False) -> tuple[float | N
         items = told["over items"]
         return items["low"], items["high"], f"{items['n']} images, mean of {told['n']} seeds"
     if told.get("low") is None:
-        return None, None, "one seed, no interval"
+        return None, None, f"{'one seed' if told.get('n', 1) == 1 else 'two seeds, not compared'}, no interval"
     how = told.get("how", "")
     if alone and "alone" in told:
         return told["alone"]["low"], told["alone"]["high"], f"{told['n']} seeds"
@@ -132,6 +132,13 @@ def estimates(material: Material, asked: Asked, metric: str) -> dict[str, dict[s
     for label, by_seed in material.answers(asked.row).items():
         values = [result["headline"].get(metric) for result in by_seed.values()]
         if values and None not in values:
-            alone = next(iter(by_seed.values())).get("intervals", {}).get(metric) if len(values) == 1 else None
-            found[label] = alone or over_seeds(np.array(values)[:, None])[0].to_json()
+            found[label] = _uncompared(values, [result.get("intervals", {}).get(metric) for result in by_seed.values()])
     return found
+
+
+def _uncompared(values: Sequence[float], intervals: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
+    """A figure by itself: of one seed as it was answered, of many over seeds; two say too little, and have none."""
+    if len(values) == 1 and intervals[0]:
+        return dict(intervals[0])
+    told = over_seeds(np.array(values)[:, None])[0].to_json()
+    return told if len(values) >= FEW else {**told, "low": None, "high": None}

@@ -132,8 +132,8 @@ def outside_section(material: Material) -> Section:
         figures += [_detection(material, asked, "auroc"), _detection(material, asked, "fpr")]
     lead = (
         "Can a network tell that an image is of a kind it was not made for? A small classifier reads what was said, at "
-        "the last step alone or at all steps, as the highest probability, as the entropy, as all probabilities, or as "
-        "all scores. If it matters how an answer came about, all steps tell more than the last."
+        "the last step alone or at all steps, as the highest probability (msp), the entropy, all probabilities "
+        "(softmax) or all scores (logits). If it matters how an answer came about, all steps tell more than the last."
     )
     missing = gaps(material, "out_of_distribution")
     notes = (
@@ -146,7 +146,7 @@ def outside_section(material: Material) -> Section:
 def _detection(material: Material, asked: Asked, figure: str) -> Figure:
     last = dots_of(material, asked, {f"{figure} {form} last": form for form in FORMS}, "last step")
     all_steps = dots_of(material, asked, {f"{figure} {form} all": form for form in FORMS}, "all steps")
-    baseline = dots_of(material, asked, {f"{figure} baseline": "confidence alone"})
+    baseline = dots_of(material, asked, {f"{figure} baseline": "confidence alone"}, "last step")
     dots = (*last, *all_steps, *baseline)
     label = {"auroc": "AUROC", "fpr": "false alarms at 95 % detected"}[figure]
     better = {"auroc": "Higher is better.", "fpr": "Lower is better."}[figure]

@@ -8,16 +8,21 @@ from typing import Any
 
 from cascaded.exhibits.gaps import gaps, refusals
 from cascaded.exhibits.kinds import Dot, Dots, Figure, Level, Lines, Missing, Section, Series, Way
-from cascaded.exhibits.material import Material
+from cascaded.exhibits.material import Material, role
 from cascaded.exhibits.names import spoken
-from cascaded.exhibits.over_seeds import Points, interval_of, lines_of, whiskers
-from cascaded.results.asked import Asked, is_fine
+from cascaded.exhibits.over_seeds import Points, estimates, interval_of, lines_of, whiskers
+from cascaded.results.asked import Asked
+from cascaded.results.groups import kind_of
 
 MOST = 8
 """Models whose ways to stop are drawn, a figure each."""
 BAND = "Bands are one standard error over seeds; where models share seeds, without the variance between them."
 PAPER_EPOCHS = 300
 """For which the paper trains its stopper and MetaCog."""
+PAID = {
+    "steps": " Steps are those of hardware that computes all blocks at once.",
+    "operations": " In operations a cascade pays for every block at every step, a serial network for one.",
+}
 UNITS = {"steps": "mean cost of an answer, steps", "operations": "mean cost of an answer, operations"}
 
 
@@ -99,7 +104,7 @@ def _by_confidence(material: Material, asked: Asked) -> list[Figure]:
     for unit, label in UNITS.items():
         body = Lines(label, "accuracy", lines_of(material, asked, _curve("threshold", unit)))
         if body.series:
-            told = f"Stopping by confidence, cost in {unit}: {asked.what}.{banded(body)}"
+            told = f"Each point is a threshold: {asked.what}.{PAID[unit]}{banded(body)}"
             title = f"Stopping by confidence, cost in {unit}, {_time(asked)}"
             figures.append(Figure(key("speed", unit, asked.what), title, told, body))
     return figures
@@ -124,12 +129,11 @@ def _ways_to_stop(material: Material, asked: Asked) -> list[Figure]:
 
 def lambda_section(material: Material) -> Section:
     """Final accuracy against lambda."""
-    figures, notes = [], []
-    for name, effect in _effects(material).items():
-        if "not measured" in effect:
-            notes.append(f"{name}: {effect['not measured']}")
-        elif len(set(effect["lambdas"]) - {"CE"}) > 1:
-            figures.append(_lambda_figure(name, effect))
+    rows = material.rows("speed_accuracy")
+    whole = [asked for asked in rows if not asked.is_fine] or rows  # all time ends alike
+    figures = [figure for asked in whole for figure in _lambda_figures(material, asked)]
+    effects = material.comparison.get("lambda_effect", {})
+    notes = [f"{name}: {effect['not measured']}" for name, effect in effects.items() if "not measured" in effect]
     lead = (
         "Lambda says what a step learns from: at 1 the true label at every step, at 0 the answer of the step after it, "
         "and the true label at the last step alone. In the paper the final answer suffers at 1 and not below."
@@ -140,38 +144,37 @@ def lambda_section(material: Material) -> Section:
 
 def _before_lambdas(material: Material) -> tuple[Missing, ...]:
     """What comes before lambdas can be held against each other."""
-    if len(material.subjects) == 1 or material.comparison:
-        train = f"cascaded sweep --data {material.data} --models cascaded-td cascaded-ce --lam 0 0.5 1"
-        return (Missing("runs that differ in lambda alone, recorded alike", f"{train} --out runs/lambdas"),)
-    if not material.rows("speed_accuracy"):
+    if len(material.subjects) > 1 and not material.rows("speed_accuracy"):
         return gaps(material, "speed_accuracy")
-    return (Missing(material.uncompared, f"cascaded analyse {material.words}"),)
+    train = f"cascaded sweep --data {material.data} --models cascaded-td cascaded-ce --lam 0 0.5 1 --out runs/lambdas"
+    return (Missing("runs that differ in lambda alone, recorded alike", train),)
 
 
-def _effects(material: Material) -> dict[str, Any]:
-    """The effects of lambda on test images; in whole steps, where there are such, since all time ends alike."""
-    told = {
-        name: effect
-        for name, effect in material.comparison.get("lambda_effect", {}).items()
-        if effect.get("split") != "validation"
-    }
-    return {name: effect for name, effect in told.items() if not is_fine(effect.get("kernel", "osd"))} or told
+def _lambda_figures(material: Material, asked: Asked) -> list[Figure]:
+    """Accuracy by lambda, a figure for networks that are alike in everything else; cross-entropy beside them."""
+    known = {each.label: each for each in material.conditions}
+    families: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    for label, told in estimates(material, asked, "accuracy").items():
+        (model, lam), first = role(known[label]), known[label].group.first
+        schedule, _, kind = model.partition("-")
+        if kind in ("td", "ce"):
+            families.setdefault((schedule, kind_of(first, "model", "lam")), {})[lam or "CE"] = told
+    return [
+        _lambda_figure(schedule, told, asked) for (schedule, _), told in families.items() if len(set(told) - {"CE"}) > 1
+    ]
 
 
-def _lambda_figure(name: str, effect: dict[str, Any]) -> Figure:
-    told = dict(zip(effect["lambdas"], effect["estimates"], strict=True))
-    family = spoken(f"{name.partition(' ')[0]}-td(λ)")
+def _lambda_figure(schedule: str, told: Mapping[str, dict[str, Any]], asked: Asked) -> Figure:
+    family = spoken(f"{schedule}-td(λ)")
     lambdas = sorted((each for each in told if each != "CE"), key=lambda each: (":" in each, each))
-    dots = tuple(
-        Dot(family, lam, told[lam]["value"], *interval_of(told[lam])[:2], how=interval_of(told[lam])[2])
-        for lam in lambdas
-    )
-    ce = (Level("CE", told["CE"]["value"], spoken(f"{name.partition(' ')[0]}-ce")),) if "CE" in told else ()
-    seeds = len(effect["seeds"])
-    caption = f"Accuracy at the last step by lambda, {name}, {seeds} seed{'s' if seeds > 1 else ''}; the line is CE."
-    caption += whiskers(dots)
-    body = Dots("accuracy at the last step", tuple(lambdas), dots, levels=ce, joined=True, group_label="lambda")
-    return Figure(key("lambda", name), f"Final accuracy by lambda, {name}", caption, body)
+    dots = []
+    for lam in lambdas:
+        low, high, how = interval_of(told[lam])
+        dots.append(Dot(family, lam, told[lam]["value"], low, high, how=how))
+    ce = (Level("CE", told["CE"]["value"], spoken(f"{schedule}-ce")),) if "CE" in told else ()
+    caption = f"Accuracy at the last step by lambda: {asked.what}.{' The line is CE.' if ce else ''}{whiskers(dots)}"
+    body = Dots("accuracy at the last step", tuple(lambdas), tuple(dots), levels=ce, joined=True, group_label="lambda")
+    return Figure(key("lambda", schedule, asked.what), f"Final accuracy by lambda, {_time(asked)}", caption, body)
 
 
 def _at_every_step(result: dict[str, Any]) -> Points:

@@ -13,6 +13,7 @@ from cascaded.errors import InputError
 from cascaded.exhibits.kinds import Dots, Figure, Lines
 
 FIGURES = "figures"
+GENERATOR = b'<meta name="generator" content="cascaded">'
 
 
 def report(
@@ -37,9 +38,16 @@ def report(
         raise InputError("no run is given: say which, as in cascaded report runs/td0/0 -o report")
     if out.exists() and not out.is_dir():
         raise InputError(f"--out is {out}, which is a file: give a folder")
+    _check_own(out / "index.html")
     page = write_report(runs, out, title)
     print(f"wrote {page}, and {len(list((out / FIGURES).glob('*.csv')))} figures in {out / FIGURES}")
     print(f"open it: {page.resolve().as_uri()}")
+
+
+def _check_own(page: Path) -> None:
+    """A page that somebody else made is not written over."""
+    if page.exists() and GENERATOR not in page.read_bytes():
+        raise InputError(f"{page} was not made by cascaded report: choose another --out, or move it away")
 
 
 def write_report(runs: tuple[Path, ...], out: Path, title: str = "") -> Path:

@@ -41,7 +41,8 @@ class Analysis:
 NOISE = "occlusion"
 FINE = "--kernel ews:0.9 --steps 70"
 BOTH = (FINE, f"--split validation {FINE}")
-OUTSIDE = (f"--data svhn --split validation {FINE}", f"--data svhn --split test {FINE}")
+OUTSIDE_SET = "svhn"
+OUTSIDE = tuple(f"--data {OUTSIDE_SET} --split {split} {FINE}" for split in ("validation", "test"))
 
 ANALYSES: dict[str, Analysis] = {
     "speed_accuracy": Analysis(
@@ -115,7 +116,7 @@ def _is_there(subject: Subject, words: str) -> bool:
     """Whether what these words of `cascaded record` would make was recorded already, in fine time."""
     split = "validation" if "--split validation" in words else "test"
     origins = [found.header.origin for found in subject.traces if found.header.origin.noise is None]
+    finest = "none" if subject.spec.method.schedule == "serial" else "ews:0.9"
     return FINE in words and any(
-        (origin.split, origin.kernel) == (split, "ews:0.9") and origin.known != ("--data" in words)
-        for origin in origins
+        (origin.split, origin.kernel) == (split, finest) and origin.known != ("--data" in words) for origin in origins
     )

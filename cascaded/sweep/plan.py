@@ -72,6 +72,8 @@ def plan(
             raise InputError(f"--{name} is empty: give at least one")
         if len(set(asked)) < len(asked):
             raise InputError(f"--{name} names the same one twice ({' '.join(map(str, asked))}): name each once")
+    if min(seeds) < 0:
+        raise InputError(f"--seeds has {min(seeds)}: give numbers of 0 or more")
     lambdas = {text: parse_lam(text) for text in lams}
     if len(set(lambdas.values())) < len(lams):
         raise InputError(f"--lam names the same lambda twice ({' '.join(lams)}): name each once")

@@ -170,7 +170,7 @@
     }
     sprite(at("picture"), now.item);
     at("picture").setAttribute("aria-label", `Image ${now.item + 1}`);
-    at("subject").textContent = `image ${now.item + 1} of ${labels.length}`;
+    at("subject").textContent = `image ${now.order.indexOf(now.item) + 1} of ${labels.length}`;
     at("truth").textContent = short(className(label), 40);
     at("truth").title = className(label);
     markThumb();
