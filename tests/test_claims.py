@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from cascaded.cli import run
-from cascaded.exhibits.claims import CLAIMS, TESTS, _paper, claim_lines
+from cascaded.exhibits.claimed import CLAIMS, TESTS
+from cascaded.exhibits.claims import _paper, claim_lines
 from cascaded.exhibits.material import gather
 from cascaded.results.questions import DRAWS
 from cascaded.statistics import bootstrap_mean

@@ -127,7 +127,7 @@ def estimates(material: Material, asked: Asked, metric: str) -> dict[str, dict[s
     """A figure of every condition: as it was compared, or, where it was not, from the answers themselves."""
     for table in material.comparison.get("tables", []):
         if table["metric"] == metric and row_of(table) == asked.row:
-            return {label: each for label, each in table["estimates"].items() if label in material.names}
+            return {label: table["estimates"][label] for label in material.names if label in table["estimates"]}
     found = {}
     for label, by_seed in material.answers(asked.row).items():
         values = [result["headline"].get(metric) for result in by_seed.values()]

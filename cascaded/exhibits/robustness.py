@@ -64,9 +64,7 @@ def film_strip() -> Figure:
     films = {"clean": image.expand(STEPS, *image.shape)}
     films |= {name: noise.film(image, STEPS, generator) for name, noise in NOISES.items()}
     rows = tuple((name, tuple(Thumb(_bytes(frame[0])) for frame in film)) for name, film in films.items())
-    caption = (
-        f"{STEPS} steps of a film under each noise, at the sizes that the paper takes for 32 px images, in proportion."
-    )
+    caption = f"{STEPS} steps of a film under each noise, spoilt as much as the paper's images are, in proportion."
     return Figure("noises", "Six noises that change at every step", caption, Pictures(rows))
 
 
