@@ -12,11 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from cascaded.demo.command import accuracy_table, demo, record_all
 from cascaded.demo.plan import FULL, QUICK, keep
 from cascaded.demo.workers import workers
 from cascaded.errors import InputError
+from cascaded.learning.training import Where, train
 from cascaded.results.answers import read_results
 from tests import browser as in_browser
 from tests.browser import DESK, PHONE, check_fits, check_keys, check_plays, check_quiet, visited
@@ -113,10 +115,13 @@ def test_workers_end_with_the_one_who_started_them(tmp_path):
 
 @pytest.fixture(scope="module")
 def rehearsed(tmp_path_factory):
-    """A demo in short, and what it said."""
+    """A demo in short, and what it said. Its networks are trained here: starting processes for it takes far longer."""
     out, said = tmp_path_factory.mktemp("rehearsed") / "demo", io.StringIO()
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(said):
         patched.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        for job in QUICK.jobs((0,), out / "runs"):
+            train(QUICK.options().spec(job.model, job.lam, job.seed), job.folder, Where(torch.device("cpu")))
+        keep(QUICK, out)
         demo(out=out, seeds=(0,), quick=True, jobs=1)
     return out, said.getvalue()
 

@@ -80,7 +80,7 @@ def test_a_detached_state_has_no_history():
 # --- a frame that holds
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     networks(),
     kernels,
