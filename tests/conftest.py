@@ -14,7 +14,7 @@ install_import_hook([f"cascaded.{module}" for module in SHAPES_CHECKED], f"{test
 
 settings.register_profile(
     "cascaded",
-    max_examples=50,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     print_blob=True,
