@@ -2,7 +2,6 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') # some tests wait for others' processes
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
@@ -36,7 +35,7 @@ demo: setup  ## train eight small networks, analyse them, and write one page abo
 	$(BIN)/cascaded demo
 
 test: lint  ## ruff, pyright and pytest, with warnings as errors
-	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal
 
 lint: setup  ## ruff and pyright alone
 	$(BIN)/ruff check .
