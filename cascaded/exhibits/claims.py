@@ -41,11 +41,11 @@ def _lines(material: Material, test: Test, says: str) -> Iterator[ClaimLine]:
                 if test.a(*role(known[label])):
                     yield _line(test, says, asked, [known[label]], told["value"], told, material)
         return
-    for table in material.tables(test.analysis, test.metric):
-        asked = next((each for each in _asked(material, test) if each.row == row_of(table)), None)
-        for told in table["differences"] if asked is not None else ():
+    tables = {row_of(table): table for table in material.tables(test.analysis, test.metric)}
+    for asked in _asked(material, test):
+        for told in tables.get(asked.row, {}).get("differences", ()):
             for one, other, sign in ((told["a"], told["b"], 1), (told["b"], told["a"], -1)):
-                if asked is not None and _meant(test, known.get(one), known.get(other)):
+                if _meant(test, known.get(one), known.get(other)):
                     pair = [known[one], known[other]]
                     yield _line(test, says, asked, pair, sign * told["difference"], _turned(told, sign), material)
 

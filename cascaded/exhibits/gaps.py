@@ -64,8 +64,7 @@ def _outside(material: Material) -> str:
     known = [
         outside
         for asked in material.rows("out_of_distribution")
-        for by_seed in material.answers(asked.row).values()
-        for result in by_seed.values()
+        for result in material.told(asked)
         for outside in result.get("pairs", {})
     ]
     return shlex.quote(known[0]) if known else OUTSIDE_SET

@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 from cascaded.errors import InputError
 from cascaded.exhibits.gaps import gaps, refusals
 from cascaded.exhibits.kinds import Dots, Figure, Level, Lines, Pictures, Section, Thumb
-from cascaded.exhibits.material import Material
+from cascaded.exhibits.material import Material, rows_of
 from cascaded.exhibits.over_seeds import Points, dots_of, lines_of, whiskers
 from cascaded.exhibits.speed import MOST, banded, key, left_out
 from cascaded.learning.runs import read_inputs
@@ -30,7 +30,7 @@ def latency_section(material: Material) -> Section:
             f"From which step on one class stays above a threshold for good: {asked.what}. {_thetas(material, asked)}"
             f"{banded(body)}"
         )
-        title = f"When images settle, {asked.data}, {_how(asked)}"
+        title = f"When images settle, {asked.data}, {asked.time}"
         figures.append(Figure(key("latency", asked.what), title, told, body))
     for condition in material.conditions[:MOST]:
         drawn = [_gallery(material, condition, asked) for asked in _finest(condition, "selection_latency")]
@@ -50,15 +50,8 @@ def latency_section(material: Material) -> Section:
 
 def _finest(condition: Condition[Asked], analysis: str) -> list[Asked]:
     """What a model was asked in fine time; in whole steps where there is no other: many images then share a latency."""
-    own = {asked.row: asked for by_row in condition.by_seed.values() for asked, _ in by_row.values()}
-    rows = [asked for asked in own.values() if asked.analysis == analysis]
-    tested = {asked.data for asked in rows if asked.split != "validation"}
-    shown = [asked for asked in rows if asked.split != "validation" or asked.data not in tested]
-    return [asked for asked in shown if asked.is_fine] or shown
-
-
-def _how(asked: Asked) -> str:
-    return asked.kernel if asked.is_fine else "whole steps"
+    rows = rows_of(condition, analysis)
+    return [asked for asked in rows if asked.is_fine] or rows
 
 
 def _thetas(material: Material, asked: Asked) -> str:
@@ -124,7 +117,7 @@ def prototype_section(material: Material) -> Section:
     figures, notes = [], []
     chosen = {asked.row: asked for each in material.conditions for asked in _finest(each, "prototypicality")}
     for asked in chosen.values():
-        answers = [result for by_seed in material.answers(asked.row).values() for result in by_seed.values()]
+        answers = material.told(asked)
         measures = list(dict.fromkeys(name for result in answers for name in result["measures"]))
         for result in answers:
             lacking = result.get("not measured", {}).items()
@@ -135,7 +128,7 @@ def prototype_section(material: Material) -> Section:
             f"answered sooner: {asked.what}.{whiskers(dots)}"
         )
         body = Dots("rho with negative latency", tuple(measures), dots, shares=False, levels=(Level("none", 0.0),))
-        title = f"How soon against how typical, {asked.data} {asked.split}, {_how(asked)}"
+        title = f"How soon against how typical, {asked.data} {asked.split}, {asked.time}"
         figures.append(Figure(key("prototypes", asked.what), title, told, body))
         figures += [_tenths(material, asked, name) for name in measures]
     lead = (
@@ -161,7 +154,7 @@ def _tenths(material: Material, asked: Asked, name: str) -> Figure:
         f"{asked.what}.{banded(body)}"
     )
     return Figure(
-        key("tenths", name, asked.what), f"Latency by {name}, {asked.data} {asked.split}, {_how(asked)}", told, body
+        key("tenths", name, asked.what), f"Latency by {name}, {asked.data} {asked.split}, {asked.time}", told, body
     )
 
 
@@ -173,7 +166,7 @@ def taxonomy_section(material: Material) -> Section:
     """Whether a wrong answer is of the right kind."""
     figures = []
     for asked in material.rows("taxonomic_compliance"):
-        answers = [result for by_seed in material.answers(asked.row).values() for result in by_seed.values()]
+        answers = material.told(asked)
         levels = (Level("chance", float(answers[0]["chance"])),) if answers[0].get("chance") else ()
         series = lines_of(material, asked, _compliance)
         body = Lines("step", "right coarse class, of wrong answers", series, levels, whole=True)

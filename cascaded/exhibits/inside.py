@@ -44,15 +44,12 @@ def seen(material: Material) -> tuple[list[Seen], tuple[str, ...]]:
 
 
 def _states(subject: Subject) -> tuple[list[States], list[str]]:
-    usable: list[States] = []
-    notes: list[str] = []
-    for run in subject.runs[:1]:
-        files = sorted((run / "states").glob("*.safetensors"))
-        weights = weights_of(run) if files else None
-        looked = [_current(file, weights) for file in files]
-        usable += [each for each in looked if isinstance(each, States)]
-        notes += [each for each in looked if isinstance(each, str)]
-    return usable, notes
+    """What was recorded of a subject, of folds of the first; and why some of it cannot be used."""
+    run = subject.runs[0]
+    files = sorted((run / "states").glob("*.safetensors"))
+    weights = weights_of(run) if files else None
+    looked = [_current(file, weights) for file in files]
+    return [each for each in looked if isinstance(each, States)], [each for each in looked if isinstance(each, str)]
 
 
 def _current(file: Path, weights: str | None) -> States | str:
@@ -99,7 +96,7 @@ def schedule_section(material: Material, found: list[Seen]) -> Section:
     if not drawn:
         return Section("schedules", "Two schedules", lead, (), (wanting(material),))
     first = drawn[0]
-    name = material.names.get(first.label, first.label)
+    name = material.names[first.label]
     body = Squares((("serial", first.states.serial), ("cascaded", first.states.cascaded)), name)
     caption = (
         f"A square is a block at a step of {name}, on {first.states.origin.data} {first.states.origin.split}. Serial: "
@@ -139,7 +136,7 @@ def _watched(material: Material, each: Seen) -> Watched:
     from cascaded.analysis.outputs import softmax
 
     origin, states = each.states.origin, each.states
-    name = material.names.get(each.label, each.label)
+    name = material.names[each.label]
     own = next(c.group.first.spec.method.schedule for c in material.conditions if c.group.label == each.label)
     fine = f", {origin.kernel}" if is_fine(origin.kernel) else ""
     other = f", {origin.schedule}" if origin.schedule != own else ""

@@ -71,10 +71,7 @@ class Material:
         """
         found: dict[Row, Asked] = {}
         for condition in self.conditions:
-            own = [asked for by_row in condition.by_seed.values() for asked, _ in by_row.values()]
-            own = [asked for asked in own if asked.analysis == analysis and noise in (None, asked.noise)]
-            tested = {asked.data for asked in own if asked.split != "validation"}
-            shown = [asked for asked in own if asked.split != "validation" or asked.data not in tested]
+            shown = rows_of(condition, analysis, noise)
             found |= {asked.row: asked for asked in shown if asked.row not in found}
         return sorted(found.values(), key=lambda asked: asked.is_fine)  # whole steps first
 
@@ -86,11 +83,23 @@ class Material:
         }
         return {label: by_seed for label, by_seed in told.items() if by_seed}
 
+    def told(self, asked: Asked) -> list[dict[str, Any]]:
+        """All answers to one question, whoever gave them."""
+        return [result for by_seed in self.answers(asked.row).values() for result in by_seed.values()]
+
     def tables(self, analysis: str, metric: str) -> list[dict[str, Any]]:
         """The comparisons of one figure, a table for every row that is shown."""
         shown = {asked.row for asked in self.rows(analysis)}
         tables = [table for table in self.comparison.get("tables", []) if table["metric"] == metric]
         return [table for table in tables if row_of(table) in shown]
+
+
+def rows_of(condition: Condition[Asked], analysis: str, noise: str | None = None) -> list[Asked]:
+    """What one model was asked, once each; validation images only where it has seen no others of the data."""
+    asked = {each.row: each for by_row in condition.by_seed.values() for each, _ in by_row.values()}
+    own = [each for each in asked.values() if each.analysis == analysis and noise in (None, each.noise)]
+    tested = {each.data for each in own if each.split != "validation"}
+    return [each for each in own if each.split != "validation" or each.data not in tested]
 
 
 def row_of(table: dict[str, Any]) -> Row:

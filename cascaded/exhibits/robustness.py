@@ -107,7 +107,7 @@ def _by_noise(material: Material, rows: list[Asked], metric: str) -> tuple[tuple
 
 def _confidence(material: Material, asked: Asked) -> Figure:
     """The confidence in the true class over a film whose middle is noisy, for the longest noise."""
-    answers = [result for by_seed in material.answers(asked.row).values() for result in by_seed.values()]
+    answers = material.told(asked)
     longest = max(answers[0]["frames"], key=int)
 
     def read(result: dict[str, Any]) -> Points:

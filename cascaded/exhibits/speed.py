@@ -38,13 +38,7 @@ def banded(body: Lines) -> str:
 
 def learned_for(material: Material, analysis: str, what: str) -> tuple[str, ...]:
     """What there is to say where something was trained for another time than the paper trains it."""
-    results = [
-        result
-        for asked in material.rows(analysis)
-        for by_seed in material.answers(asked.row).values()
-        for result in by_seed.values()
-    ]
-    epochs = epochs_of(results)
+    epochs = epochs_of(result for asked in material.rows(analysis) for result in material.told(asked))
     return (f"{what} trained for {epochs} epochs here, for {PAPER_EPOCHS} in the paper.",) if epochs else ()
 
 
@@ -62,7 +56,9 @@ def accuracy_section(material: Material) -> Section:
             "step", "accuracy", lines_of(material, asked, _at_every_step), levels=_chance(material, asked), whole=True
         )
         told = f"Share of right answers at every step: {asked.what}.{banded(body)}"
-        figures.append(Figure(key("accuracy", asked.what), f"Accuracy at every step, {_time(asked)}", told, body))
+        figures.append(
+            Figure(key("accuracy", asked.what), f"Accuracy at every step, {asked.data}, {asked.time}", told, body)
+        )
     lead = (
         "Every block of a cascaded network passes its result on with a delay, and a shortcut without one, so there is "
         "an answer from the first step on. Temporal differences teach every step to say now what will be said later; "
@@ -105,7 +101,7 @@ def _by_confidence(material: Material, asked: Asked) -> list[Figure]:
         body = Lines(label, "accuracy", lines_of(material, asked, _curve("threshold", unit)))
         if body.series:
             told = f"Each point is a threshold: {asked.what}.{PAID[unit]}{banded(body)}"
-            title = f"Stopping by confidence, cost in {unit}, {_time(asked)}"
+            title = f"Stopping by confidence, cost in {unit}, {asked.data}, {asked.time}"
             figures.append(Figure(key("speed", unit, asked.what), title, told, body))
     return figures
 
@@ -122,7 +118,7 @@ def _ways_to_stop(material: Material, asked: Asked) -> list[Figure]:
     for name, series in list(by_model.items())[:MOST]:
         body = Lines(UNITS["steps"], "accuracy", tuple(series))
         told = f"Stopping by confidence, at a deadline, and by a learned stopper where there is one: {asked.what}."
-        title = f"Ways to stop: {name}, {_time(asked)}"
+        title = f"Ways to stop: {name}, {asked.data}, {asked.time}"
         figures.append(Figure(key("stopping", name, asked.what), title, told + banded(body), body))
     return figures
 
@@ -174,7 +170,9 @@ def _lambda_figure(schedule: str, told: Mapping[str, dict[str, Any]], asked: Ask
     ce = (Level("CE", told["CE"]["value"], spoken(f"{schedule}-ce")),) if "CE" in told else ()
     caption = f"Accuracy at the last step by lambda: {asked.what}.{' The line is CE.' if ce else ''}{whiskers(dots)}"
     body = Dots("accuracy at the last step", tuple(lambdas), tuple(dots), levels=ce, joined=True, group_label="lambda")
-    return Figure(key("lambda", schedule, asked.what), f"Final accuracy by lambda, {_time(asked)}", caption, body)
+    return Figure(
+        key("lambda", schedule, asked.what), f"Final accuracy by lambda, {asked.data}, {asked.time}", caption, body
+    )
 
 
 def _at_every_step(result: dict[str, Any]) -> Points:
@@ -207,8 +205,3 @@ def _classes(run: Any) -> int:
         return len(read_inputs(run).classes)
     except InputError:  # a run of an older cascaded
         return 0
-
-
-def _time(asked: Asked) -> str:
-    """How time went, in a few words."""
-    return f"{asked.data}, {asked.kernel if asked.is_fine else 'whole steps'}"

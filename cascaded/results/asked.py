@@ -49,6 +49,11 @@ class Asked:
         return is_fine(self.kernel)
 
     @property
+    def time(self) -> str:
+        """How time goes, in a word or two."""
+        return self.kernel if self.is_fine else "whole steps"
+
+    @property
     def row(self) -> Row:
         """What is asked, of which images: answers to the same stand side by side."""
         return self.analysis, self.what, self.images, self.shown

@@ -58,7 +58,9 @@ class Comparison:
         """One figure of one analysis: its mean for every condition that has it, and every difference."""
         columns = {label: column for label in self.conditions if (column := self._column(label, row, metric))}
         estimates = {
-            label: each.to_json() | _alone(columns[label]) | self._of_these_networks(columns[label], label, row, metric)
+            label: each.to_json()
+            | _by_itself(columns[label])
+            | self._of_these_networks(columns[label], label, row, metric)
             for label, each in self._estimates(columns, row, metric).items()
         }
         differences = [
@@ -159,7 +161,7 @@ class Comparison:
         return {name: drawn_figures(each, question.items, DRAWS, self.settings.seed) for name, each in statistics}
 
 
-def _alone(column: Column) -> dict[str, Any]:
+def _by_itself(column: Column) -> dict[str, Any]:
     """A condition held against nothing else: its own seeds' variance counts in full."""
     if len(column) < FEW:
         return {}

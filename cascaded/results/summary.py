@@ -73,12 +73,10 @@ def _lambdas(groups: Sequence[Group]) -> dict[str, Any]:
             traces = {group.first.lam or "CE": _traces(group, name) for group in family}
             told = f"{family[0].first.spec.model.partition('-')[0]} {name}"
             label = told if told not in effects else f"{told} {family[0].label}"
-            origin = next(found.header.origin for found in known_tests(family[0].first) if found.name == name)
-            about = {"data": origin.data, "split": origin.split, "kernel": origin.kernel}
             try:
-                effects[label] = lambda_effect(traces).to_json() | about
+                effects[label] = lambda_effect(traces).to_json()
             except InputError as error:  # other seeds, other images: the rest can still be told
-                effects[label] = {"not measured": str(error), **about}
+                effects[label] = {"not measured": str(error)}
     return effects
 
 
