@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cascaded.models.build import Norm
     from cascaded.models.densenet import densenet, densenet121
     from cascaded.models.resnet import resnet, resnet18, resnet34, resnet50
+    from cascaded.pretrained.places import load
+    from cascaded.pretrained.pretrained import Pretrained
     from cascaded.recording.clock import early_exit
     from cascaded.trace.origin import Origin
     from cascaded.trace.store import load_trace, save_trace
@@ -36,6 +38,7 @@ __all__ = [
     "Norm",
     "OneStepDelay",
     "Origin",
+    "Pretrained",
     "Recipe",
     "ResidualBlock",
     "Spec",
@@ -48,6 +51,7 @@ __all__ = [
     "densenet",
     "densenet121",
     "early_exit",
+    "load",
     "load_run",
     "load_trace",
     "resnet",
@@ -73,6 +77,8 @@ _HOMES = {
     "cascaded.models.build": ("Norm",),
     "cascaded.models.densenet": ("densenet", "densenet121"),
     "cascaded.models.resnet": ("resnet", "resnet18", "resnet34", "resnet50"),
+    "cascaded.pretrained.places": ("load",),
+    "cascaded.pretrained.pretrained": ("Pretrained",),
     "cascaded.recording.clock": ("early_exit",),
     "cascaded.trace.origin": ("Origin",),
     "cascaded.trace.store": ("load_trace", "save_trace"),

@@ -16,11 +16,14 @@ from cascaded.errors import InputError
 
 COMMANDS = {
     "demo": ("cascaded.demo.command", "train eight small networks and see what they do, in five minutes"),
+    "predict": ("cascaded.predict.command", "a trained network on your own pictures: its answer at every step"),
     "train": ("cascaded.learning.command", "train one of the paper's models; kill it and resume as you like"),
     "record": ("cascaded.recording.command", "run trained networks once and keep what they say at every step"),
     "analyse": ("cascaded.results.command", "everything the paper measures, from what was recorded"),
+    "reproduce": ("cascaded.experiments.command", "the paper's tables and figures, and its claims, from nothing"),
     "report": ("cascaded.report.command", "one page about some runs, and every figure as a file"),
     "clock": ("cascaded.recording.clock_command", "what stopping early is worth on this machine, in seconds"),
+    "models": ("cascaded.pretrained.command", "trained networks to use at once, and your own to be kept or shared"),
     "sweep": ("cascaded.sweep.command", "train models x lambdas x seeds, side by side or on a cluster"),
     "crossval": (
         "cascaded.sweep.crossval",

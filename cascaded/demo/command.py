@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cascaded.demo.plan import DATA, FULL, QUICK, Plan, Shown, keep
+from cascaded.demo.plan import DATA, FULL, QUICK, Plan, keep
 from cascaded.errors import InputError
-from cascaded.files import write_whole
+from cascaded.experiments.stages import analyse_all, compare, record_all, train_all
 from cascaded.progress import minutes, say, wide_console
 
 if TYPE_CHECKING:
@@ -70,63 +68,19 @@ def demo(
 
 
 def _train(runs: Sequence[Job], plan: Plan, jobs: int | None, console: Console) -> None:
-    from cascaded.learning.runs import is_done
-    from cascaded.sweep.command import train_jobs
-
     say(console, f"1 of 4: training {len(runs)} networks to read {DATA}")
-    train_jobs(runs, plan.options(), jobs=jobs)
-    if going := [job.folder for job in runs if not is_done(job.folder)]:
-        raise InputError(
-            f"{len(going)} of {len(runs)} networks are not trained to the end, the first in {going[0]}, another "
-            "process is at it: wait for it, then the same command goes on"
-        )
+    train_all(dict.fromkeys(runs, plan.options()), jobs)
 
 
 def _record_and_analyse(runs: Sequence[Job], plan: Plan, out: Path, jobs: int | None, console: Console) -> None:
-    from cascaded.demo.workers import workers
+    from cascaded.sweep.workers import workers
 
     with workers(jobs, len(runs)) as pool:
         say(console, f"2 of 4: recording what {len(runs)} networks say at every step")
         pool.do("recording", record_all, [(job.folder, plan.shown(job)) for job in runs])
         say(console, f"3 of 4: analysing what they said; tables are in {out / TOLD}")
         pool.do("analysing", analyse_all, [(job.folder, plan.learned) for job in runs])
-    _compare(out, plan.learned, console)
-
-
-def record_all(folder: Path, shown: Sequence[Shown]) -> None:
-    """Show one network everything, in a process of its own; what is recorded already is left as it is."""
-    from cascaded.learning.processes import choose_device
-    from cascaded.learning.trained import load_run
-    from cascaded.recording.command import record_run
-
-    run = load_run(folder, choose_device("auto"))
-    for each in shown:
-        record_run(run, each.showing, embeddings=each.embeddings, states=each.states)
-
-
-def analyse_all(folder: Path, epochs: int) -> None:
-    """Answer everything about one network; what is answered already is left as it is."""
-    from cascaded.results.answers import answer_all
-    from cascaded.results.questions import Settings
-    from cascaded.results.registry import ANALYSES
-    from cascaded.results.subjects import find_subjects
-
-    for subject in find_subjects([folder]):
-        for _ in answer_all(subject, list(ANALYSES), Settings(epochs=epochs)):
-            pass
-
-
-def _compare(out: Path, epochs: int, console: Console) -> None:
-    """All networks side by side."""
-    from cascaded.results.command import analyse
-
-    told = io.StringIO()
-    try:
-        with redirect_stdout(told):
-            analyse((out / "runs",), epochs=epochs)
-    except InputError as error:  # an analysis without an answer does not keep the others from the page
-        say(console, f"not everything could be answered: {error}")
-    write_whole(out / TOLD, lambda part: part.write_text(told.getvalue()))
+    compare((out / "runs",), plan.learned, out / TOLD, console)
 
 
 def _conclude(runs: Sequence[Job], out: Path, seconds: float, console: Console) -> None:

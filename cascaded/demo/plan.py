@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
+from cascaded.experiments.stages import Shown
 from cascaded.files import read_json, write_json
 from cascaded.learning.method import make_method
 from cascaded.learning.options import Options
@@ -21,21 +22,6 @@ MODELS = (("cascaded-td", "0"), ("cascaded-td", "1"), ("serial-td-multihead", No
 FINE = "ews:0.9"
 NOISE = "occlusion"
 BATCH = 64
-
-
-@dataclass(frozen=True)
-class Shown:
-    """Something that a network is shown and that is kept.
-
-    Attributes:
-        showing: What, and how the network is run.
-        embeddings: Whether to keep what the head reads at the last step.
-        states: Of how many images to keep what every block computes, for the explorer.
-    """
-
-    showing: Showing
-    embeddings: bool = False
-    states: int | None = None
 
 
 @dataclass(frozen=True)

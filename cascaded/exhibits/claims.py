@@ -94,7 +94,8 @@ def _line(
     names = " against ".join(material.names[each.label] for each in who)
     what = f"{test.told}, {names}{_untrained(asked, who)}{_unlike(material, asked, who)}: {asked.what}"
     paper = _paper(test, asked, role(who[0])[1])
-    return ClaimLine(test.claim, says, what, factor * effect + 0.0, *bounds, test.unit, how, paper, verdict)
+    runs = tuple(run for each in who for run in material.runs_of(each.label, asked.row))
+    return ClaimLine(test.claim, says, what, factor * effect + 0.0, *bounds, test.unit, how, paper, verdict, runs=runs)
 
 
 def _verdict(test: Test, low: float | None, high: float | None) -> Verdict:

@@ -48,6 +48,11 @@ def exhibition(places: Sequence[Path], title: str = "") -> Exhibition:
     )
 
 
+def figures(material: Material) -> list[Figure]:
+    """Every figure of some runs, but those of what goes on inside a network."""
+    return [figure for section in _told_apart(_sections(material, [])) for figure in section.figures]
+
+
 def _sections(material: Material, found: Any) -> tuple[Section, ...]:
     return (
         schedule_section(material, found),

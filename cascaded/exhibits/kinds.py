@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,7 +13,7 @@ Cell = str | float | int | None
 Table = tuple[list[str], list[list[Cell]]]
 """A heading for every column, and the rows."""
 
-Way = Literal["", "threshold", "deadline", "stopper", "last step", "all steps"]
+Way = Literal["", "threshold", "deadline", "stopper", "last step", "all steps", "in the paper"]
 """What tells two marks of one model apart: the shape of a line or mark, never its colour, which is the model's."""
 
 
@@ -208,6 +208,15 @@ class Figure:
     title: str
     caption: str
     body: Body
+
+
+def models_in(figures: Iterable[Figure]) -> list[str]:
+    """Every model that figures show, each once."""
+    found: dict[str, None] = {}
+    for body in (figure.body for figure in figures):
+        marks = body.series if isinstance(body, Lines) else body.dots if isinstance(body, Dots) else ()
+        found |= dict.fromkeys(mark.model for mark in marks)
+    return list(found)
 
 
 @dataclass(frozen=True)

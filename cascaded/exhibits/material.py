@@ -83,6 +83,12 @@ class Material:
         }
         return {label: by_seed for label, by_seed in told.items() if by_seed}
 
+    def runs_of(self, label: str, row: Row) -> tuple[str, ...]:
+        """The runs whose answers to something stand together under a label."""
+        condition = next(each for each in self.conditions if each.label == label)
+        subjects = {seed: answered.subject for seed, answered in condition.group.by_seed.items()}
+        return tuple(subjects[seed].name for seed, by_row in sorted(condition.by_seed.items()) if row in by_row)
+
     def told(self, asked: Asked) -> list[dict[str, Any]]:
         """All answers to one question, whoever gave them."""
         return [result for by_seed in self.answers(asked.row).values() for result in by_seed.values()]
@@ -94,10 +100,16 @@ class Material:
         return [table for table in tables if row_of(table) in shown]
 
 
+BOTH = ("prototypicality",)
+"""Analyses whose measures are of training images or of test images, so that either says what the other cannot."""
+
+
 def rows_of(condition: Condition[Asked], analysis: str, noise: str | None = None) -> list[Asked]:
     """What one model was asked, once each; validation images only where it has seen no others of the data."""
     asked = {each.row: each for by_row in condition.by_seed.values() for each, _ in by_row.values()}
     own = [each for each in asked.values() if each.analysis == analysis and noise in (None, each.noise)]
+    if analysis in BOTH:
+        return own
     tested = {each.data for each in own if each.split != "validation"}
     return [each for each in own if each.split != "validation" or each.data not in tested]
 
@@ -116,17 +128,20 @@ def role(condition: Condition[Asked]) -> tuple[str, str]:
     return first.spec.model + ("" if condition.label == condition.group.label else OTHER), first.lam
 
 
-def gather(places: Sequence[Path]) -> Material:
+def gather(places: Sequence[Path], compared: Path | None = None) -> Material:
     """Everything there is about some runs, from their results; no trace is read.
 
     Args:
         places: Folders of runs, or folders that hold some.
+        compared: Where they were compared, perhaps with others beside them; in their common folder by default.
     """
     subjects = find_subjects(places)
     found = grouped([read_answers(subject) for subject in subjects])
     shown = conditions(found)
     bare = [Condition(group.label, group, {}) for group in found if group.label not in {each.label for each in shown}]
-    comparison, why = _comparison(subjects, found) if len(subjects) > 1 else ({}, "there is one run")
+    comparison, why = {}, "there is one run"
+    if len(subjects) > 1 or compared is not None:
+        comparison, why = _comparison(subjects, found, compared or comparison_file(subjects))
     ordered = sorted((*shown, *bare), key=_place)
     return Material(tuple(places), tuple(subjects), tuple(ordered), comparison, why)
 
@@ -139,9 +154,8 @@ def _place(condition: Condition[Asked]) -> tuple[int, str]:
     return known.index(model) if model in known else len(known), lam
 
 
-def _comparison(subjects: Sequence[Subject], groups: Sequence[Group[Asked]]) -> tuple[dict[str, Any], str]:
+def _comparison(subjects: Sequence[Subject], groups: Sequence[Group[Asked]], file: Path) -> tuple[dict[str, Any], str]:
     """What was written about all of these subjects, as their results are now; or why that is not so."""
-    file = comparison_file(subjects)
     if not file.exists():
         return {}, "these runs have not been compared"
     told = read_json(file)

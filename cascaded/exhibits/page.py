@@ -44,6 +44,7 @@ class ClaimLine:
         paper: The paper's effect, in words and figures.
         verdict: Whether it is as the paper says.
         command: What would measure it, where it was not.
+        runs: The runs it was measured on, those that it is about first.
     """
 
     claim: str
@@ -57,6 +58,7 @@ class ClaimLine:
     paper: str
     verdict: Verdict
     command: str = ""
+    runs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

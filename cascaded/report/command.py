@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,6 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-from cascaded.exhibits.kinds import Dots, Figure, Lines
 
 FIGURES = "figures"
 GENERATOR = b'<meta name="generator" content="cascaded">'
@@ -53,6 +51,7 @@ def _check_own(page: Path) -> None:
 def write_report(runs: tuple[Path, ...], out: Path, title: str = "") -> Path:
     """Write the page and its figures, with a progress bar; what is left of an earlier report goes."""
     from cascaded.exhibits.exhibition import exhibition
+    from cascaded.exhibits.kinds import models_in
     from cascaded.progress import progress
     from cascaded.report.files import write_figure
     from cascaded.report.look import colours
@@ -60,7 +59,7 @@ def write_report(runs: tuple[Path, ...], out: Path, title: str = "") -> Path:
 
     shown = exhibition(runs, title)
     figures = {figure.key: figure for section in shown.sections for figure in section.figures}
-    palette, drawn = colours(_names(shown.models, figures.values())), {}
+    palette, drawn = colours([*shown.models, *models_in(figures.values())]), {}
     for watched in (each for explorer in shown.explorers for each in explorer.models if each.of in palette):
         palette[watched.model] = palette[watched.of]
     with progress("drawing", len(figures) + 1) as bar:
@@ -71,15 +70,6 @@ def write_report(runs: tuple[Path, ...], out: Path, title: str = "") -> Path:
         bar.advance(1, "the page")
     _clear(out / FIGURES, sorted(name for each in drawn.values() for name in each.files.values()))
     return page
-
-
-def _names(models: Iterable[str], figures: Iterable[Figure]) -> list[str]:
-    """Every model that is named anywhere, those of the page's key first."""
-    found = dict.fromkeys(models)
-    for body in (figure.body for figure in figures):
-        marks = body.series if isinstance(body, Lines) else body.dots if isinstance(body, Dots) else ()
-        found |= dict.fromkeys(mark.model for mark in marks)
-    return list(found)
 
 
 def _clear(folder: Path, names: list[str]) -> None:

@@ -63,7 +63,7 @@ def write_figure(figure: Figure, folder: Path, colours: Mapping[str, str]) -> Dr
 
     if not re.fullmatch(r"[A-Za-z0-9-]+", figure.key):
         raise InputError(f"figure key {figure.key!r} names files: give letters, digits and dashes alone")
-    contents = {"csv": _csv(figure.body.table())}
+    contents = {"csv": csv_of(figure.body.table())}
     with mpl.rc_context(STYLE), warnings.catch_warnings():
         # letters that the font lacks are boxes in pictures; in a page the reader's own fonts draw them
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -84,7 +84,7 @@ def _saved(sheet: Sheet, kind: str) -> bytes:
     return file.getvalue()
 
 
-def _csv(table: Table) -> bytes:
+def csv_of(table: Table) -> bytes:
     """A table as spreadsheets and programs read it, with all places of every number."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")

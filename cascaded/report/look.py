@@ -54,6 +54,7 @@ DASHES: dict[Way, Any] = {
     "stopper": (0, (1, 1.4)),
     "last step": (0, (4, 2)),
     "all steps": "-",
+    "in the paper": (0, (1, 1.4)),
 }
 """How a line is drawn, as matplotlib says it."""
 
@@ -64,6 +65,7 @@ FILLS: dict[Way, Any] = {
     "stopper": "left",
     "last step": "none",
     "all steps": "full",
+    "in the paper": "none",
 }
 """How much of a mark is filled, as matplotlib says it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -67,12 +67,11 @@ def sweep(
     asked = plan(models, lam, seeds, out, folds)
     if folds is not None:
         _check_folds(_spec(options, asked[0]))
-    train_jobs(asked, options, engine=engine, address=address, jobs=jobs, dry_run=dry_run)
+    train_jobs(dict.fromkeys(asked, options), engine=engine, address=address, jobs=jobs, dry_run=dry_run)
 
 
 def train_jobs(
-    asked: Sequence[Job],
-    options: Options,
+    asked: Mapping[Job, Options],
     *,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
@@ -82,20 +81,20 @@ def train_jobs(
     """Train some runs, with a table of how far each is; raises `InputError` at the end if one has failed.
 
     Args:
-        asked: The runs. Those that are done are left alone, and those that were interrupted go on.
-        options: As for `sweep`, like all that follow.
+        asked: The runs, each with its data, network and recipe; how it is computed is the same for all. Those that are
+            done are left alone, and those that were interrupted go on.
         engine: Processes of this machine, or a Ray cluster.
         address: Of the cluster.
         jobs: Runs at a time on this machine.
         dry_run: Only say what would be done.
     """
     # what is wrong with a run is said before the first one starts
-    states: dict[Job, State] = {job: job.state(_spec(options, job)) for job in asked}
+    states: dict[Job, State] = {job: job.state(_spec(options, job)) for job, options in asked.items()}
     outcomes: dict[Job, Outcome] = {}
     waiting = [job for job, state in states.items() if state == "waiting"]
     if waiting and not dry_run:
-        made = _engine(engine, options, min(jobs or len(waiting), len(waiting)), address)
-        _train_all(made, waiting, replace(options, threads=None), states, outcomes)
+        made = _engine(engine, asked[waiting[0]], min(jobs or len(waiting), len(waiting)), address)
+        _train_all(made, {job: replace(asked[job], threads=None) for job in waiting}, states, outcomes)
     _conclude(states, outcomes, dry_run)
 
 
@@ -126,7 +125,7 @@ def _engine(name: str, options: Options, runs: int, address: str | None) -> Engi
 
 
 def _train_all(
-    engine: Engine, waiting: list[Job], options: Options, states: dict[Job, State], outcomes: dict[Job, Outcome]
+    engine: Engine, waiting: Mapping[Job, Options], states: dict[Job, State], outcomes: dict[Job, Outcome]
 ) -> None:
     """Keep the engine busy until nothing is left."""
     from rich.console import Console
@@ -139,7 +138,7 @@ def _train_all(
             while queue or "running" in states.values():
                 while queue and engine.has_room():
                     job = queue.pop(0)
-                    engine.start(job, [*options.arguments(), *job.arguments()])
+                    engine.start(job, [*waiting[job].arguments(), *job.arguments()])
                     states[job] = "running"
                 for job, outcome in engine.ended().items():
                     states[job], outcomes[job] = ("failed" if outcome.code else "done"), outcome

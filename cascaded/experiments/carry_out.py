@@ -1,0 +1,153 @@
+"""Carrying out an item: from nothing, or from whatever is there already, to its table and figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cascaded.errors import InputError
+from cascaded.experiments.items import Item
+from cascaded.experiments.network import Network
+from cascaded.experiments.scale import Scale
+from cascaded.experiments.showings import shown_to
+from cascaded.experiments.stages import analyse_all, compare, record_all, train_all
+from cascaded.learning.options import Options
+from cascaded.progress import say
+from cascaded.sweep.plan import Job
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cascaded.exhibits.kinds import Figure
+    from cascaded.exhibits.material import Material
+    from cascaded.experiments.outcome import Outcome
+    from cascaded.experiments.rows import Row
+    from cascaded.sweep.workers import Workers
+
+RUNS, RESULTS = "runs", "results"
+
+
+@dataclass(frozen=True)
+class Work:
+    """An item at a scale, in a folder.
+
+    Attributes:
+        item: What is reproduced.
+        scale: How large.
+        out: Where everything is kept: runs in OUT/runs, shared between items, tables and figures in OUT/results.
+    """
+
+    item: Item
+    scale: Scale
+    out: Path
+
+    @property
+    def networks(self) -> list[Network]:
+        """What is trained at this scale."""
+        return [network for network in self.item.networks if self.scale.has(network)]
+
+    @property
+    def parts(self) -> dict[str, list[Network]]:
+        """The networks by what they are compared with."""
+        found: dict[str, list[Network]] = {}
+        for network in self.networks:
+            found.setdefault(network.part, []).append(network)
+        return found
+
+    @property
+    def runs(self) -> Path:
+        """Where the networks of all items are."""
+        return self.out / RUNS
+
+    def jobs(self, network: Network) -> list[Job]:
+        """The runs of a network, one a seed and fold."""
+        return network.jobs(self.scale.seeds_of(network), self.runs)
+
+    def asked(self) -> dict[Job, Options]:
+        """Every run with its data and recipe."""
+        return {job: self.scale.options(network) for network in self.networks for job in self.jobs(network)}
+
+    def places(self, networks: Sequence[Network]) -> list[Path]:
+        """The folders of some networks' runs; of folds, the one that holds them all."""
+        found = [job.out / job.name.partition("/")[0] if job.fold else job.folder for job in self._all(networks)]
+        return list(dict.fromkeys(found))
+
+    def _all(self, networks: Sequence[Network]) -> list[Job]:
+        return [job for network in networks for job in self.jobs(network)]
+
+
+def carry_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> Outcome:
+    """Train, record, analyse and draw what an item needs and what is not there yet.
+
+    Args:
+        work: The item, its scale and its folder.
+        pool: Who records and analyses.
+        jobs: Networks that are trained at a time; as many as there are cores by default.
+        console: Who is told how far it is.
+    """
+    from cascaded.experiments.commands import commands_for
+    from cascaded.experiments.outcome import write_outcome
+
+    name = work.item.name
+    if not work.networks:
+        raise InputError(f"{name} has no networks at the scale {work.scale.name}: say --scale paper")
+    say(console, f"{name}, 1 of 4: training {len(work.asked())} networks")
+    train_all(work.asked(), jobs)
+    if work.item.measures:
+        _record_and_analyse(work, pool, console)
+    say(console, f"{name}, 4 of 4: tables and figures")
+    rows, figures = findings(work)
+    return write_outcome(work.item, work.scale, rows, figures, commands_for(work), work.out / RESULTS)
+
+
+def _record_and_analyse(work: Work, pool: Workers, console: Console) -> None:
+    name, names = work.item.name, tuple(work.item.analyses)
+    shown = [
+        (job.folder, shown_to(network, work.item, work.scale))
+        for network in work.networks
+        for job in work.jobs(network)
+    ]
+    say(console, f"{name}, 2 of 4: recording what {len(shown)} networks say at every step")
+    pool.do("recording", record_all, shown)
+    say(console, f"{name}, 3 of 4: analysing what they said")
+    pool.do("analysing", analyse_all, [(place, work.scale.learned, names) for place in work.places(work.networks)])
+    for part in work.parts:
+        folder = work.runs / part
+        compare((folder,), work.scale.learned, folder / "analysis.txt", console, names)
+
+
+def findings(work: Work) -> tuple[list[Row], list[Figure]]:
+    """Table and figures of an item, from what was analysed; nothing is computed but means over seeds."""
+    from cascaded.exhibits.exhibition import figures as all_figures
+    from cascaded.experiments.rows import drawn, rows_of
+    from cascaded.experiments.run_time import run_times
+
+    if not work.item.measures:
+        return run_times(work), []
+    rows, figures = [], []
+    for networks in work.parts.values():
+        material = material_of(work, networks)
+        rows += [_named(row, work) for row in rows_of(work.item, material, networks[0].data, networks[0].noise or "")]
+        keys = tuple(f"{begins}-" for begins in work.item.figures)
+        figures += [figure for figure in all_figures(material) if figure.key.startswith(keys)] if keys else []
+    return rows, [*(drawn(work.item, rows) if work.item.drawn else []), *figures]
+
+
+def material_of(work: Work, networks: Sequence[Network]) -> Material:
+    """What is known of some networks of one part, compared as all of that part were."""
+    from cascaded.exhibits.material import gather
+
+    compared = work.runs / networks[0].part / "comparison.json"
+    return gather(work.places(networks), compared if compared.exists() else None)
+
+
+def _named(row: Row, work: Work) -> Row:
+    return replace(row, runs=tuple(place_of(run, work.runs) for run in row.runs))
+
+
+def place_of(run: str, runs: Path) -> str:
+    """A run by its place among the runs of a reproduction, wherever that is: `cifar10/cascaded-td-lam0/0`."""
+    return Path(os.path.relpath(run, runs)).as_posix()

@@ -1,0 +1,136 @@
+"""`cascaded reproduce`: the paper's tables and figures, from nothing."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+from tyro.conf import Positional
+
+from cascaded.errors import InputError
+from cascaded.experiments.scale import SCALES, Scale, ScaleName
+from cascaded.progress import cores, minutes, say, wide_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from cascaded.experiments.carry_out import Work
+    from cascaded.experiments.outcome import Outcome
+
+
+def reproduce(
+    items: Annotated[Positional[tuple[str, ...]], tyro.conf.arg(metavar="ITEM...")] = (),
+    *,
+    scale: ScaleName = "laptop",
+    out: Path | None = None,
+    list_items: Annotated[bool, tyro.conf.arg(name="list")] = False,
+    commands: bool = False,
+    data_limit: int | None = None,
+    epochs: int | None = None,
+    width: int | None = None,
+    seeds: tuple[int, ...] = (),
+    jobs: int | None = None,
+) -> None:
+    """Reproduce tables and figures of the paper: train, record, analyse, draw.
+
+    ITEM is table-lambda, speed-accuracy, deadline, serial-td0, images, prototypicality, taxonomy, noise-persistent,
+    noise-transient, ood, stopping, terriers or run-time; `claims` holds everything that was reproduced against the
+    paper's seven claims, `all` is every item. --list tells what each needs and how long it takes here.
+
+    Networks are shared between items, in OUT/runs; tables and figures are in OUT/results. Stop it at any moment: the
+    same command goes on. A smoke form of any item is made with --data-limit 2000 --epochs 1.
+
+    Example: cascaded reproduce table-lambda --scale laptop
+
+    Args:
+        items: What to reproduce.
+        scale: `laptop`, narrow networks and a short recipe, for two cores; `paper`, the paper's own, for GPUs.
+        out: Where everything is kept; out/reproduce-SCALE by default.
+        list_items: Tell what there is to reproduce, what is there already, and how long the rest would take.
+        commands: Only print the commands that do the same, step by step.
+        data_limit: Learn from so many images only, and show no more.
+        epochs: Passes over the training images, instead of the scale's.
+        width: Channels of the first stage, instead of the scale's.
+        seeds: Instead of the scale's.
+        jobs: Processes at a time; as many as there are cores by default.
+    """
+    if jobs is not None and jobs < 1:
+        raise InputError(f"--jobs is {jobs}: give at least 1")
+    if not items and not list_items:
+        raise InputError("no item is given: say which, as in cascaded reproduce table-lambda; --list shows all")
+    chosen = SCALES[scale].smaller(data_limit=data_limit, epochs=epochs, width=width, seeds=seeds)
+    out = out or Path("out") / f"reproduce-{scale}"
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out is {out}, which is a file: give a folder")
+    console = wide_console()
+    works, claims = _chosen(items, chosen, out)
+    if list_items:
+        from cascaded.experiments.listing import listing
+
+        console.print(listing(chosen, out))
+    elif commands:
+        _print_commands(works)
+    else:
+        _reproduce(works, claims, chosen, out, jobs, console)
+
+
+def _chosen(items: Sequence[str], scale: Scale, out: Path) -> tuple[list[Work], bool]:
+    """The items that are asked for, each once, and whether the claims are."""
+    from cascaded.experiments.carry_out import Work
+    from cascaded.experiments.items import CLAIMS, ITEMS, find_item
+
+    names = list(dict.fromkeys(name for each in items for name in ((*ITEMS, CLAIMS) if each == "all" else (each,))))
+    found = [find_item(name) for name in names if name != CLAIMS]
+    return [Work(item, scale, out) for item in found], CLAIMS in names
+
+
+def _print_commands(works: Sequence[Work]) -> None:
+    from cascaded.experiments.commands import commands_for
+
+    lines = [line for work in works for line in commands_for(work)]
+    print("\n".join(dict.fromkeys(lines)))
+
+
+def _reproduce(
+    works: Sequence[Work], claims: bool, scale: Scale, out: Path, jobs: int | None, console: Console
+) -> None:
+    from cascaded.experiments.carry_out import RESULTS, carry_out
+    from cascaded.experiments.ledger import ledger, ledger_table, write_ledger
+    from cascaded.sweep.workers import workers
+
+    with workers(jobs, cores()) as pool:
+        for work in works:
+            began = time.monotonic()
+            outcome = carry_out(work, pool, jobs, console)
+            console.print(outcome_table(outcome))
+            wrote = f"wrote {out / RESULTS / work.item.name}.json, .csv and {len(outcome.figures)} figures"
+            say(console, f"{work.item.name} in {minutes(time.monotonic() - began)}: {wrote}")
+    if claims:
+        lines = ledger(out, scale.name)
+        console.print(ledger_table(lines))
+        say(console, f"wrote {write_ledger(lines, scale.name, out / RESULTS)}")
+    else:
+        where = "" if out == Path("out") / f"reproduce-{scale.name}" else f" --out {shlex.quote(out.as_posix())}"
+        say(console, f"next: cascaded reproduce claims --scale {scale.name}{where}")
+
+
+def outcome_table(outcome: Outcome) -> Table:
+    """An item's table for a terminal."""
+    from rich import box
+    from rich.table import Table
+
+    title = f"{outcome.title} ({outcome.place} of the paper)"
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
+    for heading in ("data", "model", "what", "here", "95 % interval", "the paper's", "interval over"):
+        table.add_column(heading, justify="right" if heading in ("here", "the paper's") else "left")
+    for row in outcome.rows:
+        paper = "" if row.paper is None else f"{row.paper:.2f}"
+        between = "" if row.low is None or row.high is None else f"{row.low:.2f} to {row.high:.2f}"
+        of = " ".join(word for word in (row.data, row.noise) if word)
+        table.add_row(of, row.model, row.what, f"{row.value:.2f} {row.unit}".strip(), between, paper, row.how)
+    return table

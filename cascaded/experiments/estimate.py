@@ -1,0 +1,88 @@
+"""How long an item would take on this machine, measured from a few steps of each kind of network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cascaded.learning.spec import Spec
+from cascaded.progress import cores
+
+if TYPE_CHECKING:
+    from cascaded.experiments.carry_out import Work
+    from cascaded.experiments.network import Network
+    from cascaded.learning.options import Options
+
+SIZES = {"cifar10": (50_000, 32, 10), "cifar100": (50_000, 32, 100), "tinyimagenet": (100_000, 64, 200)}
+"""Training images, their height and width, and how many classes there are."""
+TERRIERS = (13_000, 224, 10)
+BATCH = 16  # a few images tell as much as many
+
+
+@cache
+def seconds_an_image(network: Network, options: Options) -> float:
+    """What it takes one core to learn from one image."""
+    return measured([(network, options)], rounds=2)[0]
+
+
+def measured(asked: Sequence[tuple[Network, Options]], rounds: int) -> list[float]:
+    """Seconds an image of some networks, which take turns; the median of some rounds, after one to warm up."""
+    from statistics import median
+
+    with _one_thread():
+        steps = [_step(options.spec(network.model, network.lam, 0)) for network, options in asked]
+        times = [[step() for step in steps] for _ in range(rounds + 1)][1:]
+    return [median(each) / BATCH for each in zip(*times, strict=True)]
+
+
+def _step(spec: Spec):
+    """A function that learns from some images once and says how long it took."""
+    import torch
+
+    from cascaded.learning.learner import Learner
+    from cascaded.learning.training import build
+
+    _, side, classes = SIZES.get(spec.data, TERRIERS)
+    shape = torch.Size((3, side, side))
+    generator = torch.Generator().manual_seed(0)
+    images = torch.rand((BATCH, *shape), generator=generator)
+    labels = torch.randint(classes, (BATCH,), generator=generator)
+    learner = Learner(build(spec, classes, shape).train(), spec.method)
+
+    def step() -> float:
+        began = time.perf_counter()
+        learner(images, labels).backward()
+        return time.perf_counter() - began
+
+    return step
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """As in a sweep with a run a core."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def seconds_left(work: Work) -> float:
+    """How long the training that an item lacks would take with all cores at work; what is begun counts as new."""
+    from cascaded.learning.runs import is_done
+
+    left = 0.0
+    for network in work.networks:
+        options = work.scale.options(network)
+        recipe = options.spec(network.model, network.lam, 0).recipe
+        images = options.limit or round(SIZES.get(network.data, TERRIERS)[0] * (1 - recipe.held_out))
+        waiting = sum(not is_done(job.folder) for job in work.jobs(network))
+        if waiting:
+            left += waiting * recipe.epochs * images * seconds_an_image(network, options)
+    return left / cores()

@@ -1,0 +1,115 @@
+"""The claims ledger: every claim of the paper, held against all that was reproduced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cascaded.errors import InputError
+from cascaded.exhibits.claimed import CLAIMS
+from cascaded.exhibits.page import ClaimLine
+from cascaded.experiments.carry_out import RUNS, place_of
+from cascaded.files import read_json, write_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+FORMAT = 1
+FILE = "claims.json"
+ITEMS_FOR = {
+    "C1": "table-lambda",
+    "C2": "speed-accuracy",
+    "C3": "prototypicality",
+    "C4": "taxonomy",
+    "C5": "noise-persistent noise-transient",
+    "C6": "ood",
+    "C7": "stopping",
+}
+"""Which items measure a claim."""
+
+
+def ledger(out: Path, scale: str) -> list[ClaimLine]:
+    """Every measurement behind every claim, of all runs that were reproduced in a folder.
+
+    Args:
+        out: Where they were.
+        scale: At which scale, for the commands that would measure what was not.
+    """
+    from cascaded.exhibits.claims import claim_lines
+    from cascaded.exhibits.material import gather
+    from cascaded.learning.runs import find_runs
+
+    runs = out / RUNS
+    parts = [part for part in sorted(runs.iterdir()) if part.is_dir()] if runs.is_dir() else []
+    found: list[ClaimLine] = []
+    for part in parts:
+        if (part / "comparison.json").exists() and find_runs([part]):
+            found += [_placed(line, runs) for line in claim_lines(gather((part,))) if line.effect is not None]
+    if not found:
+        raise InputError(f"nothing is reproduced in {out}: cascaded reproduce table-lambda makes a beginning")
+    return [line for claim in CLAIMS for line in _of(claim, found, scale)]
+
+
+def _placed(line: ClaimLine, runs: Path) -> ClaimLine:
+    return replace(line, runs=tuple(place_of(run, runs) for run in line.runs))
+
+
+def _of(claim: str, found: Sequence[ClaimLine], scale: str) -> list[ClaimLine]:
+    """What was measured of a claim; one line that says so where nothing was."""
+    command = f"cascaded reproduce {ITEMS_FOR[claim]} --scale {scale}"
+    nothing = ClaimLine(
+        claim, CLAIMS[claim], "not reproduced yet", None, None, None, "", "", "", "not measured", command
+    )
+    return [line for line in found if line.claim == claim] or [nothing]
+
+
+def write_ledger(lines: Sequence[ClaimLine], scale: str, folder: Path) -> Path:
+    """Keep it as FOLDER/claims.json."""
+    file = folder / FILE
+    write_json(file, {"format": FORMAT, "scale": scale, "lines": [asdict(line) for line in lines]})
+    return file
+
+
+def read_ledger(file: Path) -> tuple[str, list[ClaimLine]]:
+    """The scale, and what `write_ledger` wrote."""
+    told: Any = read_json(file)
+    if not isinstance(told, dict) or told.get("format") != FORMAT:
+        raise InputError(f"{file} is no ledger that this cascaded reads: cascaded reproduce claims writes it")
+    return told["scale"], [ClaimLine(**{**line, "runs": tuple(line["runs"])}) for line in told["lines"]]
+
+
+def ledger_table(lines: Sequence[ClaimLine]) -> Table:
+    """The ledger for a terminal."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title="what of the paper shows here", title_justify="left")
+    for heading in ("claim", "what was measured", "effect", "95 % interval", "over", "the paper's", "holds"):
+        table.add_column(heading)
+    colours = {"yes": "green", "no": "red"}
+    for line in lines:
+        verdict = f"[{colours[line.verdict]}]{line.verdict}[/]" if line.verdict in colours else line.verdict
+        what = line.what if line.effect is not None else f"{line.what}: {line.command}"
+        table.add_row(
+            line.claim, escape(what), told_effect(line), told_interval(line), escape(line.how), line.paper, verdict
+        )
+    return table
+
+
+def told_effect(line: ClaimLine) -> str:
+    """`+1.52 points`."""
+    return "" if line.effect is None else f"{line.effect:+.{_places(line)}f} {line.unit}"
+
+
+def told_interval(line: ClaimLine) -> str:
+    """`0.84 to 2.20`."""
+    if line.low is None or line.high is None:
+        return ""
+    return f"{line.low:.{_places(line)}f} to {line.high:.{_places(line)}f}"
+
+
+def _places(line: ClaimLine) -> int:
+    return 3 if line.unit == "rho" else 2

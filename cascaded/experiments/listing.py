@@ -1,0 +1,44 @@
+"""`cascaded reproduce --list`: what there is to reproduce, what is there already, and how long the rest would take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cascaded.experiments.carry_out import RESULTS, Work
+from cascaded.experiments.items import CLAIMS, ITEMS
+from cascaded.experiments.scale import Scale
+from cascaded.progress import minutes, progress
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def listing(scale: Scale, out: Path) -> Table:
+    """All items, with a progress bar while a few steps of each kind of network are timed."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title=f"scale {scale.name}: {scale.about}", title_justify="left")
+    for heading in ("item", "shows", "in the paper", "data", "networks", "results", "training left here"):
+        table.add_column(heading)
+    with progress("timing a few steps", len(ITEMS)) as bar:
+        for item in ITEMS.values():
+            table.add_row(*_row(Work(item, scale, out)))
+            bar.advance(1, f"timing a few steps: {item.name}")
+    table.add_row(CLAIMS, "All claims, from whatever was reproduced", "", "", "", "", "")
+    return table
+
+
+def _row(work: Work) -> list[str]:
+    from cascaded.experiments.estimate import seconds_left
+    from cascaded.learning.runs import is_done
+
+    item, runs = work.item, [job.folder for network in work.networks for job in work.jobs(network)]
+    done = sum(map(is_done, runs))
+    data = list(dict.fromkeys(network.data for network in work.networks))
+    data += list(work.scale.outside) if "outside" in item.shows else []
+    there = "yes" if (work.out / RESULTS / f"{item.name}.json").exists() else "no"
+    left = seconds_left(work) if done < len(runs) else 0.0
+    told = "none" if not left else f"about {minutes(left)}"
+    return [item.name, item.title, item.place, ", ".join(data), f"{done} of {len(runs)} trained", there, told]

@@ -1,0 +1,86 @@
+"""What an item gave, on disk: its table as JSON and CSV, its figures, and the commands that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cascaded.errors import InputError
+from cascaded.exhibits.kinds import Figure, models_in
+from cascaded.experiments.items import Item
+from cascaded.experiments.rows import Row, table_of
+from cascaded.experiments.scale import Scale
+from cascaded.files import read_json, write_json, write_whole
+
+FORMAT = 1
+FIGURES = "figures"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An item's results.
+
+    Attributes:
+        item: Its name.
+        title: What it shows.
+        place: Where it is in the paper.
+        scale: At which scale.
+        rows: Its table.
+        figures: Key, title and caption of its figures.
+        commands: What makes all of it.
+        made_with: Versions.
+    """
+
+    item: str
+    title: str
+    place: str
+    scale: str
+    rows: tuple[Row, ...]
+    figures: tuple[tuple[str, str, str], ...]
+    commands: tuple[str, ...]
+    made_with: dict[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is kept."""
+        return {
+            "format": FORMAT,
+            **{name: getattr(self, name) for name in ("item", "title", "place", "scale")},
+            "rows": [row.to_json() for row in self.rows],
+            "figures": [dict(zip(("key", "title", "caption"), each, strict=True)) for each in self.figures],
+            "commands": list(self.commands),
+            "made_with": self.made_with,
+        }
+
+
+def read_outcome(file: Path) -> Outcome:
+    """What `write_outcome` wrote."""
+    told = read_json(file)
+    if not isinstance(told, dict) or told.get("format") != FORMAT or "rows" not in told:
+        raise InputError(f"{file} is no result of cascaded reproduce that this version reads: reproduce it again")
+    rows = tuple(Row.from_json(each) for each in told["rows"])
+    figures = tuple((each["key"], each["title"], each["caption"]) for each in told["figures"])
+    names = ("item", "title", "place", "scale")
+    return Outcome(*(told[name] for name in names), rows, figures, tuple(told["commands"]), told["made_with"])
+
+
+def write_outcome(
+    item: Item, scale: Scale, rows: Sequence[Row], figures: Sequence[Figure], commands: Sequence[str], folder: Path
+) -> Outcome:
+    """Write FOLDER/ITEM.json, ITEM.csv, and figures as SVG, PDF and PNG, each with its numbers."""
+    from cascaded.learning.training import made_with
+    from cascaded.progress import progress
+    from cascaded.report.files import csv_of, write_figure
+    from cascaded.report.look import colours
+
+    told = tuple((figure.key, figure.title, figure.caption) for figure in figures)
+    outcome = Outcome(item.name, item.title, item.place, scale.name, tuple(rows), told, tuple(commands), made_with())
+    palette = colours([*(row.model for row in rows), *models_in(figures)])
+    with progress("drawing", len(figures)) as bar:
+        for figure in figures:
+            write_figure(figure, folder / FIGURES, palette)
+            bar.advance(1, figure.title)
+    write_whole(folder / f"{item.name}.csv", lambda part: part.write_bytes(csv_of(table_of(rows))))
+    write_json(folder / f"{item.name}.json", outcome.to_json())
+    return outcome

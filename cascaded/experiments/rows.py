@@ -1,0 +1,123 @@
+"""The table of an item: every figure with its interval, the runs that it came from, and the paper's beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cascaded.exhibits.kinds import Cell, Dot, Dots, Figure, Table
+from cascaded.exhibits.material import Material
+from cascaded.exhibits.over_seeds import estimates, interval_of, whiskers
+from cascaded.exhibits.speed import key
+from cascaded.experiments.items import Item, Measure
+from cascaded.experiments.paper import paper_says
+from cascaded.results.asked import Asked
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure.
+
+    Attributes:
+        data: What the network has learned.
+        noise: With which noise, and under which it was tested; empty for none.
+        model: Which model, as it is spoken of.
+        what: What was measured.
+        value: The figure, a mean over seeds.
+        low: Lower end of its 95 % interval; None where there is none.
+        high: Upper end.
+        unit: What it is in.
+        how: What the interval is over.
+        of: On which images, in which time.
+        runs: The runs it came from.
+        paper: The paper's figure; None where it gives none.
+    """
+
+    data: str
+    noise: str
+    model: str
+    what: str
+    value: float
+    low: float | None
+    high: float | None
+    unit: str
+    how: str
+    of: str
+    runs: tuple[str, ...]
+    paper: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As results keep it."""
+        return {**asdict(self), "runs": list(self.runs)}
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Row:
+        """What `to_json` gave."""
+        return cls(**{**told, "runs": tuple(told["runs"])})
+
+
+def rows_of(item: Item, material: Material, data: str, noise: str = "") -> list[Row]:
+    """The figures of an item that some runs of the same data and noise have."""
+    return [row for measure in item.measures for row in _rows(measure, material, data, noise)]
+
+
+def _rows(measure: Measure, material: Material, data: str, noise: str) -> Iterator[Row]:
+    for asked in material.rows(measure.analysis, noise or None):
+        if measure.time and asked.is_fine != (measure.time == "fine"):
+            continue
+        if measure.split not in ("", asked.split):
+            continue
+        for label, told in estimates(material, asked, measure.metric).items():
+            yield _row(measure, material, asked, label, told, data, noise)
+
+
+def _row(
+    measure: Measure, material: Material, asked: Asked, label: str, told: dict[str, Any], data: str, noise: str
+) -> Row:
+    factor, model = 100 if measure.unit == "%" else 1, material.names[label]
+    low, high, how = interval_of(told)
+    value, *ends = (None if each is None else factor * each for each in (told["value"], low, high))
+    assert value is not None
+    runs = material.runs_of(label, asked.row)
+    paper = paper_says(measure.told, noise or data, model)
+    return Row(data, noise, model, measure.told, value, *ends, measure.unit, how, asked.what, runs, paper)
+
+
+def table_of(rows: Sequence[Row]) -> Table:
+    """Rows for a spreadsheet."""
+    heads = ["data", "noise", "model", "what", "value", "low", "high", "unit", "paper", "interval over", "of", "runs"]
+    cells: list[list[Cell]] = [
+        [
+            *(each.data, each.noise, each.model, each.what, each.value, each.low, each.high, each.unit, each.paper),
+            *(each.how, each.of, " ".join(each.runs)),
+        ]
+        for each in rows
+    ]
+    return heads, cells
+
+
+def drawn(item: Item, rows: Sequence[Row]) -> list[Figure]:
+    """The table as dots, ours filled and the paper's hollow; a figure for each thing that is measured."""
+    kinds: dict[str, list[Row]] = {}
+    for row in rows:
+        kinds.setdefault(row.what.partition(",")[0], []).append(row)
+    return [_figure(item, kind, own) for kind, own in kinds.items()]
+
+
+def _figure(item: Item, kind: str, rows: Sequence[Row]) -> Figure:
+    factor = 0.01 if rows[0].unit == "%" else 1.0
+    dots = [dot for row in rows for dot in _dots(row, kind, factor)]
+    groups = tuple(dict.fromkeys(dot.group for dot in dots))
+    body = Dots(kind, groups, tuple(dots), shares=rows[0].unit == "%")
+    caption = f"Filled: measured here. Hollow: the paper's figures.{whiskers(dots)}"
+    return Figure(key(item.name, kind), f"{item.title}: {kind}", caption, body)
+
+
+def _dots(row: Row, kind: str, factor: float) -> list[Dot]:
+    """A figure of ours, and the paper's beside it."""
+    rest = row.what.removeprefix(kind).strip(", ")
+    group = row.noise or rest or row.data
+    low, high = (None if each is None else factor * each for each in (row.low, row.high))
+    own = Dot(row.model, group, factor * row.value, low, high, how=row.how)
+    return [own] if row.paper is None else [own, Dot(row.model, group, factor * row.paper, way="in the paper")]

@@ -1,0 +1,46 @@
+"""How long training takes: by the clock of the runs, and step against step on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cascaded.exhibits.names import spoken
+from cascaded.experiments.estimate import measured
+from cascaded.experiments.paper import HOURS, LAST, TD0
+from cascaded.experiments.rows import Row
+from cascaded.learning.runs import last_metrics
+from cascaded.results.subjects import find_subjects
+
+if TYPE_CHECKING:
+    from cascaded.experiments.carry_out import Work
+    from cascaded.experiments.network import Network
+
+ROUNDS = 9
+TIMES = HOURS[TD0] / HOURS[LAST]
+"""What TD takes against CE in the paper."""
+
+
+def run_times(work: Work) -> list[Row]:
+    """Hours of training, and a step of TD against one of CE, measured in turns."""
+    clock = [_clock(network, work) for network in work.networks]
+    td, ce = (next(each for each in work.networks if each.model == model) for model in ("cascaded-td", "cascaded-ce"))
+    steps = measured([(network, work.scale.options(network)) for network in (td, ce)], ROUNDS)
+    of = f"{ROUNDS} training steps in turns, one core"
+    runs = tuple(run for row in clock for run in row.runs)
+    what = "a training step, times CascadedCE's"
+    times = Row("cifar10", "", TD0, what, steps[0] / steps[1], None, None, "", "no interval", of, runs, TIMES)
+    return [*clock, times]
+
+
+def _clock(network: Network, work: Work) -> Row:
+    """The mean over seeds of what the runs took, whatever else the machine did at the time."""
+    from cascaded.experiments.carry_out import place_of
+
+    folders = [job.folder for job in work.jobs(network)]
+    hours = [(last_metrics(folder) or {})["seconds"] / 3600 for folder in folders]
+    model = spoken(find_subjects(folders[:1])[0].label)
+    runs = tuple(place_of(str(folder), work.runs) for folder in folders)
+    mean, of = sum(hours) / len(hours), "the clock of the runs, other work beside them"
+    return Row(
+        network.data, "", model, "training time", mean, None, None, "h", "no interval", of, runs, HOURS.get(model)
+    )

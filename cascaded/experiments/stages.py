@@ -1,0 +1,107 @@
+"""Training, recording, analysing: the stages between a plan and what it gives. Each leaves alone what is done."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cascaded.errors import InputError
+from cascaded.files import write_whole
+from cascaded.learning.options import Options
+from cascaded.progress import say
+from cascaded.recording.command import Showing
+from cascaded.sweep.plan import Job
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cascaded.learning.trained import Trained
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Something that a network is shown and that is kept.
+
+    Attributes:
+        showing: What, and how the network is run.
+        embeddings: Whether to keep what the head reads at the last step.
+        states: Of how many images to keep what every block computes, for the explorer.
+    """
+
+    showing: Showing
+    embeddings: bool = False
+    states: int | None = None
+
+
+def train_all(asked: Mapping[Job, Options], jobs: int | None) -> None:
+    """Train networks side by side, all of them to the end.
+
+    Args:
+        asked: The runs, each with its data and recipe.
+        jobs: Runs at a time; as many as there are cores by default.
+    """
+    from cascaded.learning.runs import is_done
+    from cascaded.sweep.command import train_jobs
+
+    train_jobs(asked, jobs=jobs)
+    if going := [job.folder for job in asked if not is_done(job.folder)]:
+        raise InputError(
+            f"{len(going)} of {len(asked)} networks are not trained to the end, the first in {going[0]}, another "
+            "process is at it: wait for it, then the same command goes on"
+        )
+
+
+def record_all(folder: Path, shown: Sequence[Shown]) -> None:
+    """Show one network everything, in a process of its own; what is recorded already is left as it is."""
+    from cascaded.learning.processes import choose_device
+    from cascaded.learning.trained import load_run
+    from cascaded.recording.command import record_run
+
+    run = load_run(folder, choose_device("auto"))
+    for each in shown:
+        record_run(run, _at_most(run, each.showing), embeddings=each.embeddings, states=each.states)
+
+
+def _at_most(run: Trained, showing: Showing) -> Showing:
+    """A plan's limit is a wish: where there are fewer images, all of them are shown."""
+    from cascaded.recording.shown import shown_images
+
+    _, items = shown_images(run, showing.data, showing.split, None)
+    return replace(showing, limit=None) if (showing.limit or 0) >= len(items) else showing
+
+
+def analyse_all(folder: Path, epochs: int, names: Sequence[str] = ()) -> None:
+    """Answer some questions about one network, all by default; what is answered already is left as it is."""
+    from cascaded.results.answers import answer_all
+    from cascaded.results.questions import Settings
+    from cascaded.results.registry import ANALYSES
+    from cascaded.results.subjects import find_subjects
+
+    for subject in find_subjects([folder]):
+        for _ in answer_all(subject, list(names or ANALYSES), Settings(epochs=epochs)):
+            pass
+
+
+def compare(places: tuple[Path, ...], epochs: int, file: Path, console: Console, names: tuple[str, ...] = ()) -> None:
+    """Hold analysed networks against each other; the tables, too much for a terminal, go to a file.
+
+    Args:
+        places: Folders that hold the runs.
+        epochs: For which stopper and MetaCog were trained.
+        file: Where the tables go.
+        console: Who is told what could not be answered.
+        names: Some analyses; all by default.
+    """
+    from cascaded.results.command import analyse
+
+    told = io.StringIO()
+    try:
+        with redirect_stdout(told):
+            analyse(places, epochs=epochs, only=names)
+    except InputError as error:  # an analysis without an answer does not keep the others from being shown
+        say(console, f"not everything could be answered: {error}")
+    write_whole(file, lambda part: part.write_text(told.getvalue()))

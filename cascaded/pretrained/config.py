@@ -1,0 +1,100 @@
+"""`config.json`: what a saved network is, so that it can be built before its weights are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cascaded.errors import InputError
+from cascaded.files import read_json
+from cascaded.learning.runs import Inputs
+from cascaded.learning.spec import Spec
+
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+"""The files of a saved network, as huggingface_hub calls them."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a saved network is.
+
+    Attributes:
+        spec: The run that it comes from.
+        inputs: What it takes and what its answers mean.
+        accuracy: Test accuracy at every step; empty where it is not known.
+    """
+
+    spec: Spec
+    inputs: Inputs
+    accuracy: tuple[float, ...] = ()
+
+    @classmethod
+    def from_json(cls, spec: Mapping[str, Any], inputs: Mapping[str, Any], accuracy: Sequence[float] = ()) -> Config:
+        """What `to_json` gave, checked: files from the hub may say anything."""
+        try:
+            config = cls(
+                Spec.from_json(dict(spec)),
+                Inputs(**{name: tuple(value) for name, value in inputs.items()}),
+                tuple(float(each) for each in accuracy),
+            )
+            _ = config.spec.method
+            _check(config)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"what is told of the network does not describe one ({error}): save it again with save_pretrained"
+            ) from error
+        return config
+
+    def to_json(self) -> dict[str, Any]:
+        """As `config.json` has it: the arguments of `Pretrained`."""
+        return {"spec": self.spec.to_json(), "inputs": asdict(self.inputs), "accuracy": list(self.accuracy)}
+
+
+def _check(config: Config) -> None:
+    spec, inputs = config.spec, config.inputs
+    shape, statistics = inputs.shape, (inputs.mean, inputs.std)
+    if len(shape) != 3 or not all(isinstance(each, int) and each > 0 for each in shape):
+        raise ValueError(f"shape is {list(shape)}, not channels, height and width")
+    if any(len(each) != shape[0] for each in statistics) or not all(0 < each < math.inf for each in inputs.std):
+        raise ValueError(f"mean {list(inputs.mean)} and deviation {list(inputs.std)} are not of {shape[0]} channels")
+    if not inputs.classes or not all(isinstance(each, str) for each in inputs.classes):
+        raise ValueError("its classes have no names")
+    if not all(0 <= each <= 1 for each in config.accuracy):
+        raise ValueError(f"accuracies are {list(config.accuracy)}, not from 0 to 1")
+    if not isinstance(spec.network, str) or not all(isinstance(each, int) for each in (spec.recipe.width, spec.seed)):
+        raise ValueError(f"network is {spec.network!r}, width {spec.recipe.width!r}, seed {spec.seed!r}")
+
+
+def check_files(name: str, files: set[str]) -> None:
+    """That a network's files are among some; a pickle does not count as weights."""
+    if CONFIG not in files:
+        raise InputError(f"{name} holds no saved network, there is no {CONFIG}: write one with save_pretrained")
+    if WEIGHTS not in files:
+        raise InputError(
+            f"{name} holds no {WEIGHTS}, and other weights, such as pytorch_model.bin, are never unpickled: save the "
+            "network again with save_pretrained of cascaded"
+        )
+
+
+def check_folder(folder: Path, name: str | None = None) -> None:
+    """A folder that holds a network in the form of `save_pretrained`, before anything is built from it.
+
+    Args:
+        folder: Where its files are.
+        name: What it is called in messages, where that is not the folder.
+    """
+    name = name or str(folder)
+    check_files(name, {file.name for file in folder.iterdir()})
+    told = read_json(folder / CONFIG)
+    if not isinstance(told, dict) or not {"spec", "inputs"} <= set(told):
+        raise InputError(
+            f"{CONFIG} of {name} does not tell spec and inputs, it is of another library or damaged: give a network "
+            "that save_pretrained of cascaded wrote"
+        )
+    try:
+        Config.from_json(told["spec"], told["inputs"], told.get("accuracy", ()))
+    except InputError as error:
+        raise InputError(f"{CONFIG} of {name}: {error}") from error

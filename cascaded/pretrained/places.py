@@ -1,0 +1,59 @@
+"""Where a network comes from: the package, a folder, a run, or the hub."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+
+import torch
+
+from cascaded.errors import InputError
+from cascaded.pretrained.config import CONFIG
+from cascaded.pretrained.pretrained import Pretrained
+from cascaded.pretrained.shipped import NETWORKS, names
+
+
+def load(name_or_path: str | Path, device: torch.device | str = "cpu") -> Pretrained:
+    """A trained network that takes images as they are, in evaluation mode.
+
+    Args:
+        name_or_path: One that comes with the package (`cascaded models` lists them), such as "cifar10-td0"; a folder
+            that `save_pretrained` wrote; a run, such as "runs/td0/0"; or OWNER/NAME on the Hugging Face hub.
+        device: Where to put it.
+    """
+    return found(name_or_path).to(device)
+
+
+def found(name_or_path: str | Path) -> Pretrained:
+    """Look where a name could lead, the package first; a path is a path."""
+    name = str(name_or_path)
+    if isinstance(name_or_path, str) and name in names():
+        return Pretrained.from_pretrained(NETWORKS / name)
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return in_folder(folder)
+    if isinstance(name_or_path, str) and is_on_hub(name):
+        return Pretrained.from_pretrained(name)
+    if "/" in name or isinstance(name_or_path, Path) or folder.exists():
+        raise InputError(f"there is no folder {name}: give one that save_pretrained wrote, or a run, as runs/td0/0")
+    near = get_close_matches(name, names(), n=1)
+    way = f"say {near[0]}?" if near else "see `cascaded models`, or give a folder, or OWNER/NAME on the hub"
+    raise InputError(f"there is no network {name!r}: {way}")
+
+
+def in_folder(folder: Path) -> Pretrained:
+    """A run, or what `save_pretrained` wrote."""
+    if (folder / "spec.json").exists():
+        return Pretrained.of_run(folder)
+    if not (folder / CONFIG).exists():
+        raise InputError(
+            f"{folder} holds neither a run nor a saved network, there is no spec.json and no {CONFIG}: give OUT/SEED "
+            "of a cascaded train, or a folder that save_pretrained wrote"
+        )
+    return Pretrained.from_pretrained(folder)
+
+
+def is_on_hub(name: str) -> bool:
+    """Whether a name that is no folder has the form OWNER/NAME."""
+    owner, _, rest = name.partition("/")
+    return bool(rest) and "/" not in rest and owner not in ("", ".", "..", "~")

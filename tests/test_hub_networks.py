@@ -1,0 +1,115 @@
+"""Networks on the hub. The real one is out of reach here: a server of this machine speaks as much of its language."""
+
+import hashlib
+import shutil
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from json import dumps
+from pathlib import Path
+from threading import Thread
+
+import huggingface_hub.constants
+import pytest
+import torch
+from huggingface_hub.utils import disable_progress_bars, enable_progress_bars
+
+import cascaded
+from cascaded import Pretrained
+from cascaded.errors import InputError
+from tests.made_networks import made, pixels
+
+COMMIT = "5" * 40
+
+
+class Hub(BaseHTTPRequestHandler):
+    """Serves the files of folders OWNER/NAME below a root, at one commit each."""
+
+    root: Path
+    asked: list[str]
+
+    def do_GET(self):
+        parts = self.path.split("?")[0].strip("/").split("/")
+        api = parts[:2] == ["api", "models"]
+        folder = self.root / "/".join(parts[2:4] if api else parts[:2])
+        file = folder if api else folder / parts[-1]
+        self.asked.append(file.name)
+        if not folder.is_dir():
+            return self.say(404, {"X-Error-Code": "RepoNotFound"})
+        if "nightly" in parts:
+            return self.say(404, {"X-Error-Code": "RevisionNotFound"})
+        if not api:
+            content = file.read_bytes()
+            return self.say(200, {"ETag": f'"{hashlib.sha256(content).hexdigest()}"'}, content)
+        files = [{"rfilename": each.name} for each in folder.iterdir()]
+        told = {"id": "/".join(parts[2:4]), "sha": COMMIT, "siblings": files}
+        return self.say(200, {"Content-Type": "application/json"}, dumps(told).encode())
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def say(self, code, headers, content=b""):
+        self.send_response(code)
+        for name, value in {**headers, "X-Repo-Commit": COMMIT, "Content-Length": str(len(content))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def log_message(self, *told):
+        """Nothing: what is asked is kept."""
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder that `save_pretrained` wrote."""
+    folder = tmp_path_factory.mktemp("kept") / "mine"
+    made(accuracy=(0.5,)).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def hub(kept, tmp_path, monkeypatch):
+    """The root of a hub with one network, me/mine, and a function that switches it off."""
+    monkeypatch.chdir(tmp_path)
+    handler = type("Own", (Hub,), {"root": tmp_path / "hub", "asked": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", address)
+    template = address + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(kept, tmp_path / "hub" / "me" / "mine")
+    disable_progress_bars()
+    handler.stop = lambda: (server.shutdown(), server.server_close())
+    yield handler
+    enable_progress_bars()
+    handler.stop()
+
+
+@torch.no_grad()
+def test_a_network_of_the_hub_is_fetched_once_and_is_there_when_the_hub_is_not(hub):
+    expected = made()(pixels())
+    for net in (cascaded.load("me/mine"), Pretrained.from_pretrained("me/mine")):
+        assert torch.equal(net(pixels()), expected)
+        assert net.accuracy == (0.5,)
+    assert hub.asked.count("model.safetensors") == 2  # what it is, and the file itself
+    hub.stop()
+    assert torch.equal(cascaded.load("me/mine")(pixels()), expected)
+    with pytest.raises(InputError, match=r"no folder me/other here, and the hub, where it could be, cannot be reached"):
+        cascaded.load("me/other")
+
+
+def test_a_network_that_the_hub_does_not_show_is_said_in_one_sentence(hub):
+    with pytest.raises(InputError, match="no folder me/other here, and the hub shows no network of that name"):
+        cascaded.load("me/other")
+    with pytest.raises(InputError, match="me/mine on the hub has no revision 'nightly': leave it out for the newest"):
+        Pretrained.from_pretrained("me/mine", revision="nightly")
+    with pytest.raises(InputError, match="me/mine cannot be fetched from the hub"):
+        Pretrained.from_pretrained("me/mine", local_files_only=True)
+
+
+def test_a_pickle_on_the_hub_is_not_even_fetched(hub):
+    place = hub.root / "me" / "mine"
+    (place / "model.safetensors").rename(place / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"me/mine holds no model\.safetensors, and .* are never unpickled"):
+        cascaded.load("me/mine")
+    assert hub.asked == ["mine"]

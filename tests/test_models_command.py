@@ -1,0 +1,110 @@
+"""`cascaded models` as a newcomer types it, and the cards of networks."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import torch
+import tyro
+from huggingface_hub import ModelCard
+
+import cascaded
+from cascaded.errors import InputError
+from cascaded.learning.method import MethodName
+from cascaded.learning.options import Options
+from cascaded.learning.spec import Spec
+from cascaded.pretrained.card import command, model_card
+from cascaded.pretrained.command import models
+from cascaded.pretrained.shipped import names
+from tests.made_networks import made, made_run, pixels
+from tests.tiny_runs import tiny_spec
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_list_has_a_row_a_network_with_three_accuracies(capsys):
+    models()
+    told = capsys.readouterr().out
+    for name in names():
+        assert re.search(rf"^ *{name} +\S.* [\d,]+ +\d\.\d MB( +[\d.]+%){{3}} *$", told, flags=re.MULTILINE)
+    assert "next: cascaded models NAME" in told
+
+
+def test_one_network_is_told_with_every_step(capsys):
+    models("cifar10-td0")
+    told = capsys.readouterr().out
+    net = cascaded.load("cifar10-td0")
+    assert "CascadedTD(0), cascaded-td" in told
+    assert ", ".join(net.classes) in told
+    assert all(f"{each:.1%}" in told for each in net.accuracy)
+    assert "cascaded predict photo.jpg --model cifar10-td0" in told
+
+
+@torch.no_grad()
+def test_a_run_is_saved_and_loads_by_what_is_said(capsys):
+    net = made()
+    made_run(Path("runs/td0/0"), net)
+    models("runs/td0/0", save=Path("my-network"))
+    told = capsys.readouterr().out
+    assert "its test accuracy is not known" in told
+    assert "wrote my-network: README.md, config.json, model.safetensors" in told
+    assert 'cascaded.load("my-network")' in told
+    assert torch.equal(cascaded.load("my-network")(pixels()), net(pixels()))
+    with pytest.raises(InputError, match="--save is my-network, where something is already: name a new folder"):
+        models("cifar10-td0", save=Path("my-network"))
+
+
+def test_saving_needs_a_network():
+    with pytest.raises(InputError, match="--save is out, and no network is named: say which"):
+        models(save=Path("out"))
+
+
+def test_a_card_says_what_the_hub_reads():
+    card = ModelCard(str(model_card(made(accuracy=(0.5, 0.75), data="cifar10"), "me/mine")))
+    assert (card.data.library_name, card.data.pipeline_tag) == ("cascaded", "image-classification")
+    assert {"anytime-prediction", "pytorch_model_hub_mixin"} <= set(card.data.tags)
+    assert (card.data.datasets, card.data.license) == (["uoft-cs/cifar10"], None)
+    (result,) = card.data.eval_results
+    assert (result.dataset_name, result.metric_type, result.metric_value) == ("cifar10", "accuracy", 0.75)
+    assert 'cascaded.load("me/mine")' in card.text
+    assert card.text.count("\n# ") == 1
+
+
+def test_a_card_of_data_without_a_name_claims_no_data_set_of_the_hub():
+    card = model_card(made("serial-ce", accuracy=(0.5,), data="my/flowers"))
+    assert (card.data.datasets, card.data.eval_results) == (None, None)
+    assert "# SerialCE\n\nSerialCE on my/flowers" in card.text
+    assert "one after the other" in card.text
+
+
+def asked(
+    options: Annotated[Options, tyro.conf.arg(name="")], *, model: MethodName, lam: str | None = None, seed: int = 0
+) -> Spec:
+    """What `cascaded train` would train."""
+    return options.spec(model, lam, seed)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        tiny_spec(),
+        tiny_spec(seed=3, lam=(1.0, 0.25), warm_up=0.2, cutout=0, classes=("3", "a b"), columns=("x", None)),
+        tiny_spec("shallow-deep", fold=(3, 10), limit=None, schedule="steps", noise="focus", flip=False),
+        tiny_spec("serial-ce", data="my pictures", network="resnet34", size=16, warm_up=0.2, cutout=0),
+    ],
+)
+def test_the_command_of_a_card_trains_the_same_run(spec):
+    words = shlex.split((command(spec) or "").replace("\\\n", ""))
+    assert words[:2] == ["cascaded", "train"]
+    assert tyro.cli(asked, args=words[2:]).differences(spec) == []
+
+
+def test_a_run_that_options_cannot_describe_has_no_command_in_its_card():
+    spec = tiny_spec(nesterov=False)
+    assert command(spec) is None
+    assert "cascaded train" not in model_card(made(nesterov=False)).text

@@ -1,0 +1,177 @@
+"""Every item from nothing to its table and figures, on tiny data; and the claims that all of them speak to."""
+
+import csv
+import io
+import json
+import shlex
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+import torch
+
+from cascaded import cli
+from cascaded.errors import InputError
+from cascaded.exhibits.claimed import CLAIMS
+from cascaded.experiments.carry_out import Work
+from cascaded.experiments.command import reproduce
+from cascaded.experiments.commands import commands_for
+from cascaded.experiments.estimate import seconds_left
+from cascaded.experiments.items import ITEMS
+from cascaded.experiments.ledger import ledger, read_ledger
+from cascaded.experiments.listing import listing
+from cascaded.experiments.outcome import read_outcome
+from cascaded.experiments.page import results_page
+from cascaded.experiments.scale import SCALES, Scale
+from cascaded.learning.training import Where, train
+from tests.tiny_data import tiny_data
+
+SMALL = {"data_limit": 100, "epochs": 1, "width": 4, "seeds": (0,)}
+ROOT = Path(__file__).parent.parent
+
+
+def small() -> Scale:
+    return SCALES["laptop"].smaller(**SMALL)
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    """Everything reproduced once. Networks are trained in this process: a process for each would take minutes."""
+    root = tmp_path_factory.mktemp("reproduced")
+    with pytest.MonkeyPatch.context() as patched, torch.enable_grad():
+        patched.setenv("CASCADED_DATA", str(tiny_data(root / "data")))
+        patched.setenv("CASCADED_CACHE", str(root / "cache"))
+        for item in ITEMS.values():
+            for job, options in Work(item, small(), root / "out").asked().items():
+                train(options.spec(job.model, job.lam, job.seed), job.folder, Where(torch.device("cpu")), resume=True)
+        told = io.StringIO()
+        with redirect_stdout(told):
+            reproduce(("all",), out=root / "out", jobs=1, **SMALL)
+        (root / "out" / "told.txt").write_text(told.getvalue())
+        yield root / "out"
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_an_item_has_its_table_its_figures_and_the_runs_they_came_from(reproduced, name):
+    outcome, item = read_outcome(reproduced / "results" / f"{name}.json"), ITEMS[name]
+    assert {row.what for row in outcome.rows} >= {measure.told for measure in item.measures if measure.unit == "%"}
+    assert {row.data for row in outcome.rows} == {each.data for each in Work(item, small(), reproduced).networks}
+    for row in outcome.rows:
+        assert row.runs
+        assert all((reproduced / "runs" / run / "spec.json").exists() for run in row.runs)
+    with (reproduced / "results" / f"{name}.csv").open() as file:
+        assert [float(each["value"]) for each in csv.DictReader(file)] == [row.value for row in outcome.rows]
+    for key, _, _ in outcome.figures:
+        assert {file.suffix for file in (reproduced / "results" / "figures").glob(f"{key}.*")} == {
+            ".svg",
+            ".pdf",
+            ".png",
+            ".csv",
+        }
+    assert bool(outcome.figures) == bool(item.figures or item.drawn)
+    assert outcome.title in (reproduced / "told.txt").read_text()
+
+
+def test_what_is_done_is_not_done_again(reproduced):
+    def stamps():
+        files = [*reproduced.glob("runs/*/*/*/traces/*"), *reproduced.glob("runs/*/*/*/checkpoints/*/*")]
+        return {file: file.stat().st_mtime_ns for file in files}
+
+    before = stamps()
+    with redirect_stdout(io.StringIO()):
+        reproduce(("deadline",), out=reproduced, jobs=1, **SMALL)
+    assert len(before) > 100
+    assert stamps() == before
+
+
+def test_the_ledger_has_every_claim_and_names_the_runs(reproduced):
+    scale, lines = read_ledger(reproduced / "results" / "claims.json")
+    assert scale == "laptop"
+    assert list(dict.fromkeys(line.claim for line in lines)) == list(CLAIMS)
+    assert lines == ledger(reproduced, "laptop")
+    measured = [line for line in lines if line.effect is not None]
+    assert {line.claim for line in measured} == set(CLAIMS)
+    assert all(line.runs and (reproduced / "runs" / line.runs[0]).is_dir() for line in measured)
+
+
+def test_the_commands_make_the_same_runs(reproduced):
+    for name in ("table-lambda", "noise-persistent", "terriers"):
+        lines = commands_for(Work(ITEMS[name], small(), reproduced))
+        sweeps = [line for line in lines if line.startswith("cascaded sweep ")]
+        assert len(sweeps) == len(Work(ITEMS[name], small(), reproduced).networks)
+        for line in sweeps:
+            told = io.StringIO()
+            with redirect_stdout(told):
+                cli.run([*shlex.split(line)[1:], "--dry-run"])
+            assert "1 done" in told.getvalue()
+        assert all(line.split()[1] in cli.COMMANDS for line in lines)
+
+
+def test_the_recordings_that_commands_make_are_there_already(reproduced):
+    lines = commands_for(Work(ITEMS["taxonomy"], small(), reproduced))
+    for line in (each for each in lines if each.startswith("cascaded record ")):
+        told = io.StringIO()
+        with redirect_stdout(told):
+            cli.run(shlex.split(line)[1:])
+        assert "there already" in told.getvalue()
+        assert "wrote" not in told.getvalue()
+
+
+def test_the_list_says_what_is_there_and_how_long_the_rest_would_take(reproduced, tmp_path):
+    done, lacking = (Work(ITEMS["run-time"], small(), out) for out in (reproduced, tmp_path))
+    assert seconds_left(done) == 0
+    assert seconds_left(lacking) > 0
+    table = listing(small(), reproduced)
+    names, trained, left = (list(table.columns[place].cells) for place in (0, 4, 6))
+    assert names == [*ITEMS, "claims"]
+    assert trained[0] == "9 of 9 trained"
+    assert set(left) == {"none", ""}
+
+
+def test_the_page_is_made_from_what_is_kept(reproduced, tmp_path):
+    page = results_page(reproduced / "results", "figures")
+    for name in ITEMS:
+        assert f"`cascaded reproduce {name}`" in page
+    _, lines = read_ledger(reproduced / "results" / "claims.json")
+    assert all(line.what in page for line in lines)
+    assert all((reproduced / "results" / figure).exists() for figure in _shown(page))
+    (reproduced / "results" / "notes.json").write_text(json.dumps({"C1": "Why C1 may be so."}))
+    assert "Why C1 may be so." in results_page(reproduced / "results", "figures")
+    with pytest.raises(InputError, match=r"has no claims\.json: cascaded reproduce claims writes it"):
+        results_page(tmp_path, "figures")
+
+
+def _shown(page: str) -> list[str]:
+    return [each.partition(")")[0] for each in page.split("](")[1:] if each.startswith("figures/")]
+
+
+def test_the_published_page_is_made_from_the_published_results():
+    page = (ROOT / "docs" / "results.md").read_text()
+    assert page == results_page(ROOT / "results" / "laptop", "results")
+    figures = [each.partition(")")[0] for each in page.split("](")[1:] if each.startswith("results/")]
+    assert figures
+    assert all((ROOT / "docs" / figure).exists() for figure in figures)
+
+
+@pytest.mark.parametrize(
+    ("items", "options", "message"),
+    [
+        ((), {}, "no item is given: say which, as in cascaded reproduce table-lambda; --list shows all"),
+        (("table-lamda",), {}, "the paper has no item 'table-lamda' here: say table-lambda?"),
+        (("ood",), {"data_limit": 0}, "--data-limit is 0: give at least 1"),
+        (("ood",), {"epochs": 0}, "--epochs is 0: give at least 1"),
+        (("ood",), {"jobs": 0}, "--jobs is 0: give at least 1"),
+        (("claims",), {}, "nothing is reproduced in .*: cascaded reproduce table-lambda makes a beginning"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path, items, options, message):
+    with pytest.raises(InputError, match=message):
+        reproduce(items, out=tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_way_is_left_alone(tmp_path):
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(InputError, match="which is a file: give a folder"):
+        reproduce(("ood",), out=tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "mine"
