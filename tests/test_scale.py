@@ -47,6 +47,15 @@ def test_a_laptop_trains_the_networks_that_claims_rest_on_twice():
     assert not LAPTOP.has(Network("cascaded-td", "0", folds=10))
 
 
+def test_on_a_laptop_networks_that_learn_a_noise_begin_where_those_without_have_ended():
+    work = Work(ITEMS["noise-persistent"], LAPTOP, Path("out"))
+    assert {job.folder for job in work.first()} == {options.start for options in work.asked().values()}
+    assert set(work.first()) <= set(Work(ITEMS["table-lambda"], LAPTOP, Path("out")).asked())
+    paper = Work(ITEMS["noise-persistent"], PAPER, Path("out"))
+    assert not paper.first()
+    assert {options.start for options in paper.asked().values()} == {None}
+
+
 def test_networks_are_shared_between_items():
     works = [Work(item, LAPTOP, Path("out")) for item in ITEMS.values()]
     asked = [set(work.asked()) for work in works]
@@ -80,8 +89,8 @@ def test_serial_networks_are_shown_nothing_in_fine_time_and_nothing_is_shown_twi
 def test_the_papers_commands_are_of_the_papers_recipe():
     lines = commands_for(Work(ITEMS["table-lambda"], PAPER, Path("out/paper")))
     assert lines[0] == (
-        "cascaded sweep --data cifar10 --recipe paper --models cascaded-td --lam 0 --seeds 0 1 2 3 4 "
-        "--out out/paper/runs/cifar10"
+        "cascaded train --data cifar10 --recipe paper --model cascaded-td --lam 0 --seed 0 "
+        "--out out/paper/runs/cifar10/cascaded-td-lam0 --resume"
     )
     assert "cascaded record out/paper/runs/cifar10/cascaded-td-lam0.25" in lines
     assert lines[-1] == "cascaded analyse out/paper/runs/tinyimagenet --only speed_accuracy"

@@ -67,8 +67,27 @@ class Work:
         return network.jobs(self.scale.seeds_of(network), self.runs)
 
     def asked(self) -> dict[Job, Options]:
-        """Every run with its data and recipe."""
-        return {job: self.scale.options(network) for network in self.networks for job in self.jobs(network)}
+        """Every run with its data and recipe, and what it begins with."""
+        return {job: self._options(network, job) for network in self.networks for job in self.jobs(network)}
+
+    def first(self) -> dict[Job, Options]:
+        """The runs that others begin with."""
+        return {job: self.scale.options(clean) for clean in self._starts() for job in self._seeds(clean)}
+
+    def _starts(self) -> list[Network]:
+        noisy = [network for network in self.networks if network.noise] if self.scale.starts else []
+        return list(dict.fromkeys(replace(network, noise=None) for network in noisy))
+
+    def _seeds(self, clean: Network) -> list[Job]:
+        """The runs of a clean network that noisy ones begin with: those of their seeds."""
+        return clean.jobs(self.scale.others, self.runs)
+
+    def _options(self, network: Network, job: Job) -> Options:
+        options = self.scale.options(network)
+        if not (network.noise and self.scale.starts):
+            return options
+        clean = replace(network, noise=None).jobs((job.seed,), self.runs)[0]
+        return replace(options, start=clean.folder)
 
     def places(self, networks: Sequence[Network]) -> list[Path]:
         """The folders of some networks' runs; of folds, the one that holds them all."""
@@ -94,8 +113,10 @@ def carry_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> 
     name = work.item.name
     if not work.networks:
         raise InputError(f"{name} has no networks at the scale {work.scale.name}: say --scale paper")
-    say(console, f"{name}, 1 of 4: training {len(work.asked())} networks")
-    train_all(work.asked(), jobs)
+    say(console, f"{name}, 1 of 4: training {len(work.first()) + len(work.asked())} networks")
+    for asked in (work.first(), work.asked()):
+        if asked:
+            train_all(asked, jobs)
     if work.item.measures:
         _record_and_analyse(work, pool, console)
     say(console, f"{name}, 4 of 4: tables and figures")

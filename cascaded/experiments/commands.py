@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from cascaded.experiments.carry_out import Work
     from cascaded.experiments.network import Network
     from cascaded.experiments.stages import Shown
+    from cascaded.learning.options import Options
+    from cascaded.sweep.plan import Job
 
 
 def commands_for(work: Work) -> list[str]:
     """Train, record, analyse, report: the same runs in the same folders."""
-    found = [_train(network, work) for network in work.networks]
+    found = [_train(job, options) for job, options in (work.first() | work.asked()).items()]
     for network in work.networks:
         found += [_record(network, shown, work) for shown in shown_to(network, work.item, work.scale)]
     if work.item.analyses:
@@ -27,12 +29,8 @@ def commands_for(work: Work) -> list[str]:
     return found
 
 
-def _train(network: Network, work: Work) -> str:
-    words = [*work.scale.options(network).arguments(), "--models", network.model]
-    words += [] if network.lam is None else ["--lam", network.lam]
-    words += ["--seeds", *map(str, work.scale.seeds_of(network))]
-    words += [] if network.folds is None else ["--folds", str(network.folds)]
-    return f"cascaded sweep {shlex.join(words)} --out {_typed(work.runs / network.part)}"
+def _train(job: Job, options: Options) -> str:
+    return f"cascaded train {shlex.join([*options.arguments(), *job.arguments()])}"
 
 
 def _record(network: Network, shown: Shown, work: Work) -> str:

@@ -26,7 +26,8 @@ class Scale:
         resting: Which networks claims rest on, by name; empty for all.
         networks: By data, which of its networks are trained, by name; empty for all. Data that are not named are left
             out.
-        epochs: Epochs of networks that learn a noise, where they are others than the recipe's.
+        with_noise: What is different for networks that learn a noise: other epochs, another rate.
+        starts: Whether these begin with the weights of the network that has learned without noise.
         crossval: Whether networks are cross-validated; otherwise the images held out of training stand in for it.
         outside: Images of another kind.
         test: How many test images are shown in whole steps; None for all.
@@ -46,7 +47,8 @@ class Scale:
     others: tuple[int, ...]
     resting: tuple[str, ...] = ()
     networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    epochs: int | None = None
+    with_noise: Mapping[str, Any] = field(default_factory=dict)
+    starts: bool = False
     crossval: bool = False
     outside: tuple[str, ...] = ()
     test: int | None = None
@@ -75,7 +77,7 @@ class Scale:
         """Data and recipe of a network."""
         options = Options(network.data, recipe=self.name, noise=network.noise)
         if network.noise:
-            options = replace(options, epochs=self.epochs)
+            options = replace(options, **self.with_noise)
         if network.data == "terriers":  # 224 px: a larger batch would not fit
             options = replace(options, batch=32)
         return replace(options, **self.changes)
@@ -125,7 +127,8 @@ SCALES: dict[str, Scale] = {
             "cifar100": ("cascaded-td-lam0", "cascaded-td-lam1", "cascaded-ce"),
             "terriers": (),
         },
-        epochs=3,
+        with_noise={"epochs": 1, "rate": 0.03},
+        starts=True,
         outside=("svhn", "tinyimagenet-resize"),
         fine=2000,
         held_out=5000,

@@ -50,7 +50,7 @@ def train(
     if options.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
         torch.use_deterministic_algorithms(True)
-    where = Where(choose_device(options.device), options.checkpoint_seconds, options.tensorboard)
+    where = Where(choose_device(options.device), options.checkpoint_seconds, options.tensorboard, options.start)
     folder = out / str(seed)
     try:
         told = train_run(spec, folder, where, resume=resume)

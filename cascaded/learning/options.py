@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
 from typing import Literal
 
 from cascaded.errors import InputError
@@ -17,6 +18,12 @@ def parse_fold(text: str) -> tuple[int, int]:
     if not (slash and number.isdecimal() and folds.isdecimal() and 1 <= int(number) <= int(folds) > 1):
         raise InputError(f"--fold is {text!r}: say which of how many, from 1/10 to 10/10")
     return int(number), int(folds)
+
+
+def _weights(run: Path) -> str:
+    from cascaded.learning.trained import load_run
+
+    return load_run(run).weights
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class Options:
         schedule: How the rate changes: in steps, or up and down once.
         held_out: Share of the training images that is kept for validation; 0 for none.
         limit: Use only so many training images, the same of every class.
+        start: Begin with the weights of another run, such as runs/td0/0, instead of drawn ones.
         fold: Hold out one fold of several instead, as in 3/10; `cascaded crossval` does it for all of them.
         noise: Learn with a noise: focus, perlin, occlusion, resolution, translation or rotation.
         pad: Pixels of reflection around an image before it is cropped.
@@ -66,6 +74,7 @@ class Options:
     schedule: RateSchedule | None = None
     held_out: float | None = None
     limit: int | None = None
+    start: Path | None = None
     fold: str | None = None
     noise: str | None = None
     pad: int | None = None
@@ -104,6 +113,7 @@ class Options:
             classes=self.classes,
             columns=(self.image, self.label),
             fold=None if self.fold is None else parse_fold(self.fold),
+            start=None if self.start is None else _weights(self.start),
         )
         _ = spec.method  # a lambda where there is none is said before anything is loaded
         return spec

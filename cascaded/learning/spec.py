@@ -29,6 +29,7 @@ class Spec:
         classes: Which classes of the data, in which order; empty for all.
         columns: Names of the image and of the label column, where the data does not tell.
         fold: Which fold of how many is held out of the training images: `(3, 10)`; None for the recipe's own share.
+        start: SHA-256 of the weights and statistics that it begins with; None where they are drawn.
     """
 
     data: str
@@ -42,6 +43,7 @@ class Spec:
     classes: tuple[str, ...] = ()
     columns: tuple[str | None, str | None] = (None, None)
     fold: tuple[int, int] | None = None
+    start: str | None = None
 
     @property
     def method(self) -> Method:

@@ -17,6 +17,7 @@ import torch
 
 from cascaded import __version__
 from cascaded.cascade.network import Cascade
+from cascaded.errors import InputError
 from cascaded.learning import checkpoint
 from cascaded.learning.checkpoint import Checkpoint
 from cascaded.learning.feed import make_feed
@@ -40,11 +41,13 @@ class Where:
         device: Where the network is.
         checkpoint_seconds: Time between two checkpoints within an epoch.
         tensorboard: Whether to write event files too.
+        start: The run whose weights it begins with, if its spec says that it begins with some.
     """
 
     device: torch.device
     checkpoint_seconds: float = 60.0
     tensorboard: bool = False
+    start: Path | None = None
 
 
 class StoppedError(Exception):
@@ -70,7 +73,29 @@ def train(spec: Spec, folder: Path, where: Where, *, resume: bool = False) -> di
             if own.leads:
                 begin(folder, spec, feed.images.fingerprint(), feed.inputs, made_with())
             found = checkpoint.newest(folder) if own.leads else None
+            if own.leads and found is None and spec.start is not None:
+                _take_over(net, spec.start, where.start)  # other processes get the leader's weights
         return _train(Trainer(spec, net, feed), found, folder, where)
+
+
+def _take_over(net: Cascade, weights: str, run: Path | None) -> None:
+    """Begin with the weights of another run."""
+    from cascaded.learning.trained import load_run
+
+    if run is None:
+        raise InputError(f"the run begins with weights {weights[:12]}, and no --start is given: say which run has them")
+    found = load_run(run)
+    if found.weights != weights:
+        raise InputError(
+            f"{run} has weights {found.weights[:12]}, the run begins with {weights[:12]}: bring those back"
+        )
+    try:
+        net.load_state_dict(found.net.state_dict())
+    except RuntimeError as error:
+        told = str(error).splitlines()[-1].strip()
+        raise InputError(
+            f"--start {run} is another network ({told}): give one of the same network and classes"
+        ) from error
 
 
 def _train(trainer: Trainer, found: Checkpoint | None, folder: Path, where: Where) -> dict[str, Any] | None:
