@@ -74,6 +74,11 @@ def test_an_item_has_its_table_its_figures_and_the_runs_they_came_from(reproduce
     assert outcome.title in (reproduced / "told.txt").read_text()
 
 
+def test_no_two_items_write_the_same_figure(reproduced):
+    keys = [key for name in ITEMS for key, _, _ in read_outcome(reproduced / "results" / f"{name}.json").figures]
+    assert len(set(keys)) == len(keys)
+
+
 def test_what_is_done_is_not_done_again(reproduced):
     def stamps():
         files = [*reproduced.glob("runs/*/*/*/traces/*"), *reproduced.glob("runs/*/*/*/checkpoints/*/*")]

@@ -18,7 +18,7 @@ def tiny_data(folder: Path) -> Path:
     _write(folder / "cifar10", {"train": 12, "test": 3}, {"label": ten})
     _write(folder / "cifar100", {"train": 10, "test": 1}, {"fine_label": [f"class {number}" for number in range(100)]})
     for name in ("svhn", "tinyimagenet"):
-        _write(folder / name, {"validation": 2, "test": 2}, {"label": ten})
+        _write(folder / name, {"validation": 2, "test": 2}, {"label": [f"other {number}" for number in range(10)]})
     _write(folder / "imagenet", {"train": 12, "validation": 2}, {"label": list(TERRIERS)}, side=224)
     np.save(folder / "cifar10h-counts.npy", np.random.default_rng(0).integers(1, 20, (30, 10)))
     labels = np.arange(120) % 10

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from cascaded.learning.options import Options
 from cascaded.learning.spec import Spec
 from cascaded.progress import cores
 
 if TYPE_CHECKING:
     from cascaded.experiments.carry_out import Work
-    from cascaded.experiments.network import Network
-    from cascaded.learning.options import Options
 
 SIZES = {"cifar10": (50_000, 32, 10), "cifar100": (50_000, 32, 100), "tinyimagenet": (100_000, 64, 200)}
 """Training images, their height and width, and how many classes there are."""
@@ -23,22 +22,25 @@ BATCH = 16  # a few images tell as much as many
 
 
 @cache
-def seconds_an_image(network: Network, options: Options) -> float:
-    """What it takes one core to learn from one image."""
-    return measured([(network, options)], rounds=2)[0]
+def seconds_an_image(model: str, data: str, recipe: Literal["laptop", "paper"], width: int) -> float:
+    """What it takes one core to learn from one image; lambda, noise and epochs change nothing about it."""
+    return measured([Options(data, recipe=recipe, width=width).spec(model, None, 0)], rounds=2)[0]
 
 
-def measured(asked: Sequence[tuple[Network, Options]], rounds: int) -> list[float]:
-    """Seconds an image of some networks, which take turns; the median of some rounds, after one to warm up."""
+def measured(specs: Sequence[Spec], rounds: int) -> list[float]:
+    """Seconds an image of some networks, which take turns; the median of some rounds, after one to warm up.
+
+    It is this process's own time that counts, so that others beside it do not.
+    """
     from statistics import median
 
     with _one_thread():
-        steps = [_step(options.spec(network.model, network.lam, 0)) for network, options in asked]
+        steps = [_step(spec) for spec in specs]
         times = [[step() for step in steps] for _ in range(rounds + 1)][1:]
     return [median(each) / BATCH for each in zip(*times, strict=True)]
 
 
-def _step(spec: Spec):
+def _step(spec: Spec) -> Callable[[], float]:
     """A function that learns from some images once and says how long it took."""
     import torch
 
@@ -53,9 +55,9 @@ def _step(spec: Spec):
     learner = Learner(build(spec, classes, shape).train(), spec.method)
 
     def step() -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         learner(images, labels).backward()
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     return step
 
@@ -84,5 +86,6 @@ def seconds_left(work: Work) -> float:
         images = options.limit or round(SIZES.get(network.data, TERRIERS)[0] * (1 - recipe.held_out))
         waiting = sum(not is_done(job.folder) for job in work.jobs(network))
         if waiting:
-            left += waiting * recipe.epochs * images * seconds_an_image(network, options)
+            each = seconds_an_image(network.model, network.data, work.scale.name, recipe.width)
+            left += waiting * recipe.epochs * images * each
     return left / cores()

@@ -24,7 +24,7 @@ def run_times(work: Work) -> list[Row]:
     """Hours of training, and a step of TD against one of CE, measured in turns."""
     clock = [_clock(network, work) for network in work.networks]
     td, ce = (next(each for each in work.networks if each.model == model) for model in ("cascaded-td", "cascaded-ce"))
-    steps = measured([(network, work.scale.options(network)) for network in (td, ce)], ROUNDS)
+    steps = measured([work.scale.options(each).spec(each.model, each.lam, 0) for each in (td, ce)], ROUNDS)
     of = f"{ROUNDS} training steps in turns, one core"
     runs = tuple(run for row in clock for run in row.runs)
     what = "a training step, times CascadedCE's"
