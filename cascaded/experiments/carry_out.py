@@ -15,6 +15,7 @@ from cascaded.experiments.scale import Scale
 from cascaded.experiments.showings import shown_to
 from cascaded.experiments.stages import analyse_all, compare, record_all, train_all
 from cascaded.learning.options import Options
+from cascaded.learning.runs import is_done
 from cascaded.progress import say
 from cascaded.sweep.plan import Job
 
@@ -38,16 +39,25 @@ class Work:
         item: What is reproduced.
         scale: How large.
         out: Where everything is kept: runs in OUT/runs, shared between items, tables and figures in OUT/results.
+        as_is: Whether nothing is trained, and only networks count that are.
     """
 
     item: Item
     scale: Scale
     out: Path
+    as_is: bool = False
 
     @property
     def networks(self) -> list[Network]:
         """What is trained at this scale."""
-        return [network for network in self.item.networks if self.scale.has(network)]
+        return [each for each in self.item.networks if self.scale.has(each) and (self.jobs(each) or not self.as_is)]
+
+    @property
+    def lacking(self) -> list[str]:
+        """The runs of this scale that are not trained to the end, by their places."""
+        planned = [each for each in self.item.networks if self.scale.has(each)]
+        folders = [job.folder for each in planned for job in each.jobs(self.scale.seeds_of(each), self.runs)]
+        return [place_of(str(folder), self.runs) for folder in folders if not is_done(folder)]
 
     @property
     def parts(self) -> dict[str, list[Network]]:
@@ -64,7 +74,8 @@ class Work:
 
     def jobs(self, network: Network) -> list[Job]:
         """The runs of a network, one a seed and fold."""
-        return network.jobs(self.scale.seeds_of(network), self.runs)
+        planned = network.jobs(self.scale.seeds_of(network), self.runs)
+        return [job for job in planned if not self.as_is or is_done(job.folder)]
 
     def asked(self) -> dict[Job, Options]:
         """Every run with its data and recipe, and what it begins with."""
@@ -112,16 +123,18 @@ def carry_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> 
 
     name = work.item.name
     if not work.networks:
-        raise InputError(f"{name} has no networks at the scale {work.scale.name}: say --scale paper")
-    say(console, f"{name}, 1 of 4: training {len(work.first()) + len(work.asked())} networks")
-    for asked in (work.first(), work.asked()):
-        if asked:
-            train_all(asked, jobs)
+        raise InputError(f"no network of {name} is trained in {work.runs}: leave --as-is out, and they will be")
+    if not work.as_is:
+        say(console, f"{name}, 1 of 4: training {len(work.first()) + len(work.asked())} networks")
+        for asked in (work.first(), work.asked()):
+            if asked:
+                train_all(asked, jobs)
     if work.item.measures:
         _record_and_analyse(work, pool, console)
     say(console, f"{name}, 4 of 4: tables and figures")
     rows, figures = findings(work)
-    return write_outcome(work.item, work.scale, rows, figures, commands_for(work), work.out / RESULTS)
+    commands = commands_for(replace(work, as_is=False))
+    return write_outcome(work.item, work.scale, rows, figures, commands, work.lacking, work.out / RESULTS)
 
 
 def _record_and_analyse(work: Work, pool: Workers, console: Console) -> None:

@@ -30,6 +30,7 @@ def reproduce(
     out: Path | None = None,
     list_items: Annotated[bool, tyro.conf.arg(name="list")] = False,
     commands: bool = False,
+    as_is: bool = False,
     data_limit: int | None = None,
     epochs: int | None = None,
     width: int | None = None,
@@ -53,6 +54,7 @@ def reproduce(
         out: Where everything is kept; out/reproduce-SCALE by default.
         list_items: Tell what there is to reproduce, what is there already, and how long the rest would take.
         commands: Only print the commands that do the same, step by step.
+        as_is: Train nothing: tables and figures of the networks that are trained already.
         data_limit: Learn from so many images only, and show no more.
         epochs: Passes over the training images, instead of the scale's.
         width: Channels of the first stage, instead of the scale's.
@@ -68,7 +70,7 @@ def reproduce(
     if out.exists() and not out.is_dir():
         raise InputError(f"--out is {out}, which is a file: give a folder")
     console = wide_console()
-    works, claims = _chosen(items, chosen, out)
+    works, claims = _chosen(items, chosen, out, as_is)
     if list_items:
         from cascaded.experiments.listing import listing
 
@@ -79,14 +81,14 @@ def reproduce(
         _reproduce(works, claims, chosen, out, jobs, console)
 
 
-def _chosen(items: Sequence[str], scale: Scale, out: Path) -> tuple[list[Work], bool]:
-    """The items that are asked for, each once, and whether the claims are."""
+def _chosen(items: Sequence[str], scale: Scale, out: Path, as_is: bool) -> tuple[list[Work], bool]:
+    """The items that are asked for, each once, and whether the claims are; of all, as things are, those that can be."""
     from cascaded.experiments.carry_out import Work
     from cascaded.experiments.items import CLAIMS, ITEMS, find_item
 
     names = list(dict.fromkeys(name for each in items for name in ((*ITEMS, CLAIMS) if each == "all" else (each,))))
-    found = [find_item(name) for name in names if name != CLAIMS]
-    return [Work(item, scale, out) for item in found], CLAIMS in names
+    works = [Work(find_item(name), scale, out, as_is) for name in names if name != CLAIMS]
+    return [work for work in works if work.networks or "all" not in items], CLAIMS in names
 
 
 def _print_commands(works: Sequence[Work]) -> None:

@@ -30,6 +30,7 @@ class Outcome:
         rows: Its table.
         figures: Key, title and caption of its figures.
         commands: What makes all of it.
+        lacking: Runs of this scale that were not trained when it was made.
         made_with: Versions.
     """
 
@@ -40,6 +41,7 @@ class Outcome:
     rows: tuple[Row, ...]
     figures: tuple[tuple[str, str, str], ...]
     commands: tuple[str, ...]
+    lacking: tuple[str, ...]
     made_with: dict[str, str]
 
     def to_json(self) -> dict[str, Any]:
@@ -50,6 +52,7 @@ class Outcome:
             "rows": [row.to_json() for row in self.rows],
             "figures": [dict(zip(("key", "title", "caption"), each, strict=True)) for each in self.figures],
             "commands": list(self.commands),
+            "lacking": list(self.lacking),
             "made_with": self.made_with,
         }
 
@@ -61,12 +64,19 @@ def read_outcome(file: Path) -> Outcome:
         raise InputError(f"{file} is no result of cascaded reproduce that this version reads: reproduce it again")
     rows = tuple(Row.from_json(each) for each in told["rows"])
     figures = tuple((each["key"], each["title"], each["caption"]) for each in told["figures"])
-    names = ("item", "title", "place", "scale")
-    return Outcome(*(told[name] for name in names), rows, figures, tuple(told["commands"]), told["made_with"])
+    words = {name: told[name] for name in ("item", "title", "place", "scale", "made_with")}
+    lists = {name: tuple(told[name]) for name in ("commands", "lacking")}
+    return Outcome(rows=rows, figures=figures, **words, **lists)
 
 
 def write_outcome(
-    item: Item, scale: Scale, rows: Sequence[Row], figures: Sequence[Figure], commands: Sequence[str], folder: Path
+    item: Item,
+    scale: Scale,
+    rows: Sequence[Row],
+    figures: Sequence[Figure],
+    commands: Sequence[str],
+    lacking: Sequence[str],
+    folder: Path,
 ) -> Outcome:
     """Write FOLDER/ITEM.json, ITEM.csv, and figures as SVG, PDF and PNG, each with its numbers."""
     from cascaded.learning.training import made_with
@@ -75,7 +85,8 @@ def write_outcome(
     from cascaded.report.look import colours
 
     told = tuple((figure.key, figure.title, figure.caption) for figure in figures)
-    outcome = Outcome(item.name, item.title, item.place, scale.name, tuple(rows), told, tuple(commands), made_with())
+    names = (item.name, item.title, item.place, scale.name)
+    outcome = Outcome(*names, tuple(rows), told, tuple(commands), tuple(lacking), made_with())
     palette = colours([*(row.model for row in rows), *models_in(figures)])
     with progress("drawing", len(figures)) as bar:
         for figure in figures:

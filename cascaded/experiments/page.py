@@ -93,6 +93,8 @@ def _item(outcome: Outcome, figures: str, folder: Path) -> str:
     for row in outcome.rows:
         figures_of = [_value(row), _between(row), _number(row.paper), row.how]
         rows.append([_of(row), row.what, *figures_of, _runs(row.runs)])
+    if outcome.lacking:
+        parts.append(f"Not trained when this was made: {_runs(outcome.lacking)}.")
     parts.append(_table(["of", "what", "here", "95 % interval", "the paper's", "over", "runs"], rows))
     return "\n\n".join(parts)
 

@@ -77,11 +77,20 @@ def _row(
 ) -> Row:
     factor, model = 100 if measure.unit == "%" else 1, material.names[label]
     low, high, how = interval_of(told)
-    value, *ends = (None if each is None else factor * each for each in (told["value"], low, high))
-    assert value is not None
-    runs = material.runs_of(label, asked.row)
-    paper = paper_says(measure.told, noise or data, model)
-    return Row(data, noise, model, measure.told, value, *ends, measure.unit, how, asked.what, runs, paper)
+    return Row(
+        data,
+        noise,
+        model,
+        measure.told,
+        factor * told["value"],
+        None if low is None else factor * low,
+        None if high is None else factor * high,
+        measure.unit,
+        how,
+        asked.what,
+        material.runs_of(label, asked.row),
+        paper_says(measure.told, noise or data, model),
+    )
 
 
 def table_of(rows: Sequence[Row]) -> Table:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cascaded.experiments.network import Network
 
 ROUNDS = 9
+MODELS = ("cascaded-td", "cascaded-ce")
 TIMES = HOURS[TD0] / HOURS[LAST]
 """What TD takes against CE in the paper."""
 
@@ -23,7 +24,7 @@ TIMES = HOURS[TD0] / HOURS[LAST]
 def run_times(work: Work) -> list[Row]:
     """Hours of training, and a step of TD against one of CE, measured in turns."""
     clock = [_clock(network, work) for network in work.networks]
-    td, ce = (next(each for each in work.networks if each.model == model) for model in ("cascaded-td", "cascaded-ce"))
+    td, ce = (next(each for each in work.item.networks if each.model == model) for model in MODELS)
     steps = measured([work.scale.options(each).spec(each.model, each.lam, 0) for each in (td, ce)], ROUNDS)
     of = f"{ROUNDS} training steps in turns, one core"
     runs = tuple(run for row in clock for run in row.runs)
