@@ -65,8 +65,8 @@ def read_outcome(file: Path) -> Outcome:
     rows = tuple(Row.from_json(each) for each in told["rows"])
     figures = tuple((each["key"], each["title"], each["caption"]) for each in told["figures"])
     words = {name: told[name] for name in ("item", "title", "place", "scale", "made_with")}
-    lists = {name: tuple(told[name]) for name in ("commands", "lacking")}
-    return Outcome(rows=rows, figures=figures, **words, **lists)
+    commands, lacking = tuple(told["commands"]), tuple(told["lacking"])
+    return Outcome(rows=rows, figures=figures, commands=commands, lacking=lacking, **words)
 
 
 def write_outcome(

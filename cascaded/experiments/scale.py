@@ -101,8 +101,8 @@ class Scale:
         made = replace(self, changes=changes, seeds=seeds or self.seeds, others=seeds or self.others)
         if data_limit is None:
             return made
-        most = {name: data_limit for name in ("test", "fine", "held_out", "other")}
-        most |= {"noisy": max(10, data_limit // 10)}  # films, and many of them
+        films = max(10, data_limit // 10)  # they take longest
+        most = {**dict.fromkeys(("test", "fine", "held_out", "other"), data_limit), "noisy": films}
         sizes = {name: min(getattr(self, name) or limit, limit) for name, limit in most.items()}
         return replace(made, **sizes, learned=min(self.learned, 5), steps=min(self.steps, 30), trials=1)
 
