@@ -80,7 +80,7 @@ def _record_and_analyse(runs: Sequence[Job], plan: Plan, out: Path, jobs: int | 
         pool.do("recording", record_all, [(job.folder, plan.shown(job)) for job in runs])
         say(console, f"3 of 4: analysing what they said; tables are in {out / TOLD}")
         pool.do("analysing", analyse_all, [(job.folder, plan.learned) for job in runs])
-    compare((out / "runs",), plan.learned, out / TOLD, console)
+    compare(out / "runs", plan.learned, out / TOLD, console)
 
 
 def _conclude(runs: Sequence[Job], out: Path, seconds: float, console: Console) -> None:

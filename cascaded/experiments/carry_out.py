@@ -150,7 +150,7 @@ def _record_and_analyse(work: Work, pool: Workers, console: Console) -> None:
     pool.do("analysing", analyse_all, [(place, work.scale.learned, names) for place in work.places(work.networks)])
     for part in work.parts:
         folder = work.runs / part
-        compare((folder,), work.scale.learned, folder / "analysis.txt", console, names)
+        compare(folder, work.scale.learned, folder / "analysis.txt", console)
 
 
 def findings(work: Work) -> tuple[list[Row], list[Figure]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cascaded.errors import InputError
-from cascaded.files import write_whole
+from cascaded.files import read_json, write_whole
 from cascaded.learning.options import Options
 from cascaded.progress import say
 from cascaded.recording.command import Showing
@@ -86,22 +86,36 @@ def analyse_all(folder: Path, epochs: int, names: Sequence[str] = ()) -> None:
             pass
 
 
-def compare(places: tuple[Path, ...], epochs: int, file: Path, console: Console, names: tuple[str, ...] = ()) -> None:
+def _is_compared(place: Path) -> bool:
+    """Whether all runs in a folder were compared, by all that they have answered."""
+    from cascaded.results.answers import fingerprints
+    from cascaded.results.subjects import comparison_file, find_subjects, place_in
+
+    subjects = find_subjects([place])
+    known = comparison_file(subjects)
+    made_from = read_json(known).get("made_from", {}) if known.exists() else {}
+    now = {place_in(known.parent, subject): fingerprints(subject) for subject in subjects}
+    return made_from == {where: prints for where, prints in now.items() if prints}
+
+
+def compare(place: Path, epochs: int, file: Path, console: Console) -> None:
     """Hold analysed networks against each other; the tables, too much for a terminal, go to a file.
 
     Args:
-        places: Folders that hold the runs.
+        place: The folder that holds the runs.
         epochs: For which stopper and MetaCog were trained.
         file: Where the tables go.
         console: Who is told what could not be answered.
-        names: Some analyses; all by default.
     """
-    from cascaded.results.command import analyse
+    from cascaded.results.command import compare_runs
+    from cascaded.results.questions import Settings
 
+    if file.exists() and _is_compared(place):
+        return
     told = io.StringIO()
     try:
         with redirect_stdout(told):
-            analyse(places, epochs=epochs, only=names)
+            compare_runs((place,), Settings(epochs=epochs))
     except InputError as error:  # an analysis without an answer does not keep the others from being shown
         say(console, f"not everything could be answered: {error}")
     write_whole(file, lambda part: part.write_text(told.getvalue()))

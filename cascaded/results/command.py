@@ -73,15 +73,41 @@ def analyse(
         for subject in subjects:
             bar.say(f"{subject.name}: {len(subject.traces)} traces")
             all_answered.append(_answered(subject, names, settings, again, bar))
+    _tell(all_answered, names, galleries, console)
+    if len(subjects) > 1:
+        everything = [_with_earlier(answered, names) for answered in all_answered]
+        _compare(everything, settings, out or comparison_file(subjects), console, bool(across))
+    _conclude(subjects, names)
+
+
+def compare_runs(places: Sequence[Path], settings: Settings) -> None:
+    """Hold runs against each other by what they have answered; nothing is asked anew.
+
+    Args:
+        places: Folders of runs, or folders that hold some.
+        settings: Where draws start from, and what else answers were made with.
+    """
+    from cascaded.results.groups import Answered
+    from cascaded.results.registry import ANALYSES
+    from cascaded.results.subjects import comparison_file, find_subjects
+
+    console, names = wide_console(), list(ANALYSES)
+    everything = [_with_earlier(Answered(subject, {}), ()) for subject in find_subjects(places)]
+    everything = [answered for answered in everything if answered.answers]
+    _tell(everything, names, True, console)
+    subjects = [answered.subject for answered in everything]
+    if len(subjects) > 1:
+        _compare(everything, settings, comparison_file(find_subjects(places)), console)
+    _conclude(subjects, names)
+
+
+def _tell(all_answered: Sequence[Answered], names: list[str], galleries: bool, console: Console) -> None:
+    """Draw and print what each run has answered."""
     for answered in all_answered:
         if galleries:
             _draw(answered, console)
         console.print(results_table(answered, names))
         say(console, f"wrote {answered.subject.file}")
-    if len(subjects) > 1:
-        everything = [_with_earlier(answered, names) for answered in all_answered]
-        _compare(everything, settings, out or comparison_file(subjects), console, bool(across))
-    _conclude(subjects, names)
 
 
 def _check(runs: Sequence[Path], subjects: list[Subject], names: list[str], out: Path | None) -> None:
