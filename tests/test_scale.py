@@ -1,9 +1,11 @@
 """Two scales, one code; and the paper's figures, which are told twice and must agree."""
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import tyro
 
 from cascaded.exhibits import claimed
 from cascaded.experiments.carry_out import Work
@@ -14,6 +16,7 @@ from cascaded.experiments.paper import EVERY_FRAME, LAST, TD0, paper_says
 from cascaded.experiments.scale import SCALES
 from cascaded.experiments.showings import shown_to
 from cascaded.learning.recipe import RECIPES
+from cascaded.recording.command import Showing
 
 PAPER, LAPTOP = SCALES["paper"], SCALES["laptop"]
 EVERY = [network for item in ITEMS.values() for network in item.networks]
@@ -69,7 +72,8 @@ def test_a_smaller_scale_is_the_same_with_less_of_everything():
     small = LAPTOP.smaller(data_limit=200, epochs=1, seeds=(3,))
     options = small.options(Network("cascaded-td", "0", noise="focus"))
     assert (options.limit, options.epochs, options.noise) == (200, 1, "focus")
-    assert (small.test, small.fine, small.held_out, small.other, small.noisy) == (200,) * 5
+    assert (small.test, small.fine, small.held_out, small.other) == (200,) * 4
+    assert small.noisy == 20
     assert small.seeds_of(Network("cascaded-td", "0")) == small.seeds_of(Network("serial-td", "1")) == (3,)
     assert LAPTOP.smaller() == LAPTOP
     assert all(small.has(network) == LAPTOP.has(network) for network in EVERY)
@@ -94,6 +98,18 @@ def test_the_papers_commands_are_of_the_papers_recipe():
     )
     assert "cascaded record out/paper/runs/cifar10/cascaded-td-lam0.25" in lines
     assert lines[-1] == "cascaded analyse out/paper/runs/tinyimagenet --only speed_accuracy"
+
+
+def test_what_commands_record_is_what_networks_are_shown():
+    for scale in SCALES.values():
+        for item in ITEMS.values():
+            work = Work(item, scale, Path("out"))
+            lines = [line for line in commands_for(work) if line.startswith("cascaded record ")]
+            shown = [each for network in work.networks for each in shown_to(network, item, scale)]
+            for line, each in zip(lines, shown, strict=True):
+                words = [word for word in shlex.split(line)[3:] if word != "--embeddings"]
+                assert tyro.cli(Showing, args=words) == each.showing
+                assert line.endswith(" --embeddings") == each.embeddings
 
 
 def effect(what, of, one, other):

@@ -123,7 +123,7 @@ _ALL = (
             Measure("speed_accuracy", "area threshold", "area under the curve", time="whole"),
             Measure("speed_accuracy", "cost at 95 % of final, threshold", SOONER, "steps", "whole"),
         ),
-        figures=("speed",),
+        figures=("speed-steps",),
     ),
     Item(
         "deadline",
@@ -145,7 +145,7 @@ _ALL = (
         + _cascades(SETS, ("0",), ce=False),
         ("whole",),
         (ACCURACY, Measure("speed_accuracy", "area threshold", "area under the curve", time="whole")),
-        figures=("speed",),
+        figures=("speed-steps",),
     ),
     Item(
         "images",
@@ -235,7 +235,7 @@ _ALL = (
         (*_cascades(("terriers",), ("0", "0.55", "1"), ce=False), Network("serial-td-multihead", "1", "terriers")),
         ("whole",),
         (ACCURACY,),
-        figures=("speed", "accuracy"),
+        figures=("speed-steps", "accuracy"),
         drawn=True,
     ),
     Item("run-time", "Training time", "appendix table", TD_CE, (), ()),

@@ -16,6 +16,8 @@ from cascaded.files import read_json, write_json, write_whole
 
 FORMAT = 1
 FIGURES = "figures"
+KINDS = ("svg", "png")
+"""A report of the same runs draws PDF as well."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def write_outcome(
     lacking: Sequence[str],
     folder: Path,
 ) -> Outcome:
-    """Write FOLDER/ITEM.json, ITEM.csv, and figures as SVG, PDF and PNG, each with its numbers."""
+    """Write FOLDER/ITEM.json, ITEM.csv, and figures as SVG and PNG, each with its numbers."""
     from cascaded.learning.training import made_with
     from cascaded.progress import progress
     from cascaded.report.files import csv_of, write_figure
@@ -90,7 +92,7 @@ def write_outcome(
     palette = colours([*(row.model for row in rows), *models_in(figures)])
     with progress("drawing", len(figures)) as bar:
         for figure in figures:
-            write_figure(figure, folder / FIGURES, palette)
+            write_figure(figure, folder / FIGURES, palette, KINDS)
             bar.advance(1, figure.title)
     write_whole(folder / f"{item.name}.csv", lambda part: part.write_bytes(csv_of(table_of(rows))))
     write_json(folder / f"{item.name}.json", outcome.to_json())

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,13 +48,16 @@ class Drawn:
     files: dict[str, str] = field(default_factory=dict)
 
 
-def write_figure(figure: Figure, folder: Path, colours: Mapping[str, str]) -> Drawn:
-    """Draw a figure and write its files, each whole or not at all.
+def write_figure(
+    figure: Figure, folder: Path, colours: Mapping[str, str], kinds: Sequence[str] = ("svg", "pdf", "png")
+) -> Drawn:
+    """Draw a figure and write its files, each whole or not at all, and its numbers as CSV.
 
     Args:
         figure: What to draw.
         folder: Where its files go; made where there is none.
         colours: A colour for every model, from `look.colours`.
+        kinds: What is drawn, svg among it.
     """
     import matplotlib as mpl
 
@@ -69,12 +72,12 @@ def write_figure(figure: Figure, folder: Path, colours: Mapping[str, str]) -> Dr
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         sheet = draw(figure, colours)
         sheet.patch.set_gid(GROUND)
-        contents |= {kind: _saved(sheet, kind) for kind in METADATA}
+        contents |= {kind: _saved(sheet, kind) for kind in kinds}
     for kind, content in contents.items():
         write_whole(folder / f"{figure.key}.{kind}", lambda part, content=content: part.write_bytes(content))
     words = {deep(colour): colour for colour in (*colours.values(), SERIAL, CASCADED)}
     svg = inline(contents["svg"].decode(), figure.key, figure.title, words)
-    names = {kind: f"{figure.key}.{kind}" for kind in ("svg", "pdf", "png", "csv")}
+    names = {kind: f"{figure.key}.{kind}" for kind in (*kinds, "csv")}
     return Drawn(figure.key, figure.title, figure.caption, svg, names)
 
 

@@ -65,7 +65,9 @@ def grouped(all_answered: Sequence[Answered[Q]]) -> list[Group[Q]]:
 
 def kind_of(subject: Subject, *aside: str) -> str:
     """All that a subject is but its seed, and but what else is named."""
-    spec = {**subject.spec.to_json(), "folds": len(subject.runs)}
+    told = subject.spec.to_json()
+    # which weights a run begins with goes with its model and seed; that it begins with some is what counts
+    spec = {**told, "start": told["start"] is not None, "folds": len(subject.runs)}
     return repr(sorted((name, value) for name, value in spec.items() if name not in ("seed", *aside)))
 
 
