@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,9 +48,33 @@ def exhibition(places: Sequence[Path], title: str = "") -> Exhibition:
     )
 
 
-def figures(material: Material) -> list[Figure]:
-    """Every figure of some runs, but those of what goes on inside a network."""
-    return [figure for section in _told_apart(_sections(material, [])) for figure in section.figures]
+DRAWN_IN: dict[str, Callable[[Material], Section]] = {
+    "accuracy": accuracy_section,
+    "speed": speed_section,
+    "stopping": speed_section,
+    "lambda": lambda_section,
+    "latency": latency_section,
+    "gallery": latency_section,
+    "prototypes": prototype_section,
+    "tenths": prototype_section,
+    "taxonomy": taxonomy_section,
+    "confidence": noise_section,
+    "outside": outside_section,
+}
+"""Sections by how the keys of their figures begin."""
+
+
+def figures(material: Material, begins: Sequence[str]) -> list[Figure]:
+    """Some figures of some runs.
+
+    Args:
+        material: The runs.
+        begins: How the keys of the figures begin, up to a dash: `accuracy`, `speed-steps`.
+    """
+    sections = dict.fromkeys(DRAWN_IN[each.partition("-")[0]] for each in begins)
+    made = _told_apart(tuple(section(material) for section in sections))
+    keys = tuple(f"{each}-" for each in begins)
+    return [figure for section in made for figure in section.figures if figure.key.startswith(keys)]
 
 
 def _sections(material: Material, found: Any) -> tuple[Section, ...]:

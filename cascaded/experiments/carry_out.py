@@ -155,7 +155,7 @@ def _record_and_analyse(work: Work, pool: Workers, console: Console) -> None:
 
 def findings(work: Work) -> tuple[list[Row], list[Figure]]:
     """Table and figures of an item, from what was analysed; nothing is computed but means over seeds."""
-    from cascaded.exhibits.exhibition import figures as all_figures
+    from cascaded.exhibits.exhibition import figures as chosen_figures
     from cascaded.exhibits.speed import key
     from cascaded.experiments.rows import drawn, rows_of
     from cascaded.experiments.run_time import run_times
@@ -166,8 +166,7 @@ def findings(work: Work) -> tuple[list[Row], list[Figure]]:
     for networks in work.parts.values():
         material = material_of(work, networks)
         rows += [_named(row, work) for row in rows_of(work.item, material, networks[0].data, networks[0].noise or "")]
-        keys = tuple(f"{begins}-" for begins in work.item.figures)
-        own = [figure for figure in all_figures(material) if figure.key.startswith(keys)] if keys else []
+        own = chosen_figures(material, work.item.figures)
         # another item may draw the same with other networks
         figures += [replace(figure, key=key(work.item.name, figure.key)) for figure in own]
     return rows, [*(drawn(work.item, rows) if work.item.drawn else []), *figures]
