@@ -94,8 +94,7 @@ def _is_compared(place: Path) -> bool:
     subjects = find_subjects([place])
     known = comparison_file(subjects)
     made_from = read_json(known).get("made_from", {}) if known.exists() else {}
-    now = {place_in(known.parent, subject): fingerprints(subject) for subject in subjects}
-    return made_from == {where: prints for where, prints in now.items() if prints}
+    return made_from == {place_in(known.parent, subject): fingerprints(subject) for subject in subjects}
 
 
 def compare(place: Path, epochs: int, file: Path, console: Console) -> None:

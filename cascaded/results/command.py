@@ -92,12 +92,11 @@ def compare_runs(places: Sequence[Path], settings: Settings) -> None:
     from cascaded.results.subjects import comparison_file, find_subjects
 
     console, names = wide_console(), list(ANALYSES)
-    everything = [_with_earlier(Answered(subject, {}), ()) for subject in find_subjects(places)]
-    everything = [answered for answered in everything if answered.answers]
+    subjects = find_subjects(places)
+    everything = [_with_earlier(Answered(subject, {}), ()) for subject in subjects]
     _tell(everything, names, True, console)
-    subjects = [answered.subject for answered in everything]
     if len(subjects) > 1:
-        _compare(everything, settings, comparison_file(find_subjects(places)), console)
+        _compare(everything, settings, comparison_file(subjects), console)
     _conclude(subjects, names)
 
 
