@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
 import tests.checked
+from tests.shared_folder import shared_folder
 
 # where a user's input is checked by hand, with a better sentence, annotations are left alone
 SHAPES_CHECKED = ["cascade.block", "cascade.conv", "cascade.film", "cascade.state"]
@@ -24,7 +25,12 @@ settings.load_profile("cascaded")
 torch.set_num_threads(1)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Processes that are forked for a test do not need the threads that carry the test's results."""
+    config.addinivalue_line("filterwarnings", r"ignore:.* use of fork\(\) may lead to deadlocks:DeprecationWarning")
+
+
 @pytest.fixture(autouse=True)
 def _cache_of_its_own(tmp_path_factory, monkeypatch):
-    """What tests decode does not end up in the home of whoever runs them."""
-    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    """What tests decode does not end up in the home of whoever runs them, and is decoded once."""
+    monkeypatch.setenv("CASCADED_CACHE", str(shared_folder(tmp_path_factory) / "cache"))

@@ -16,7 +16,7 @@ def test_from_a_trained_network_to_results(tiny_run, tmp_path, capsys):
     for model in ("cascaded-td", "cascaded-ce"):
         shutil.copytree(tiny_run(model), tmp_path / model / "0")
     run(["record", str(tmp_path), "--threads", "1", "--embeddings"])
-    run(["record", str(tmp_path), "--threads", "1", "--split", "validation"])
+    run(["record", str(tmp_path / "cascaded-td"), "--threads", "1", "--split", "validation"])
     run(["record", str(tmp_path / "cascaded-td"), "--noise", "occlusion", "--trials", "2", "--limit", "40"])
     capsys.readouterr()
     run(["analyse", str(tmp_path), "--epochs", "1"])

@@ -2,15 +2,15 @@
 
 import os
 import signal
-import subprocess
-import sys
+import time
 from functools import partial
 
 import pytest
 import torch
 
-from cascaded.data import load
+from cascaded.data import collect, load
 from cascaded.errors import InputError
+from tests.forked import code_of, forked, is_going
 from tests.pictures import encoded, image_folder, own_places, picture  # noqa: F401
 
 
@@ -77,24 +77,25 @@ def test_a_file_that_is_something_else_is_made_again(folder, tmp_path):
         assert len(load(folder)) == len(first)
 
 
-def test_killed_while_decoding_leaves_nothing_behind(folder, tmp_path):
-    program = f"""
-import time, cascaded.data.collect as collect
-from cascaded.data import load
-decode, seen = collect.decode, []
-def slow(*given):
-    seen.append(1)
-    if len(seen) == 5:
-        print("half", flush=True)
-        time.sleep(60)
-    return decode(*given)
-collect.decode, collect.TOGETHER = slow, 2
-load({str(folder)!r})
-"""
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "half\n"
-        os.kill(process.pid, signal.SIGKILL)
+def test_killed_while_decoding_leaves_nothing_behind(folder, tmp_path, monkeypatch):
+    decode, seen, half = collect.decode, [], tmp_path / "half"
+
+    def slow(*given):
+        seen.append(1)
+        if len(seen) == 5:
+            half.touch()
+            time.sleep(60)
+        return decode(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(collect, "decode", slow)
+        patched.setattr(collect, "TOGETHER", 2)
+        child = forked(lambda: load(folder))
+    while not half.exists():
+        assert is_going(child)
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    assert code_of(child) == -signal.SIGKILL
     assert [file.suffix for file in (tmp_path / "cache").iterdir()] == [".lock"]  # which the system has let go of
     assert len(load(folder)) == 8
 

@@ -4,10 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
 from cascaded import cli
+from cascaded.bench import recording
+from cascaded.bench.contest import CONTENDERS, INPUT
 from cascaded.cli import COMMANDS
 
 
@@ -16,44 +19,76 @@ def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def cascaded(*arguments, **options):
+def started(*arguments, **options):
+    """The command line in a process of its own, as a shell starts it."""
     command = [sys.executable, "-m", "cascaded", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, **options)
 
 
-def test_help_lists_every_command_with_an_example():
-    told = cascaded("--help")
-    assert told.returncode == 0
-    assert all(name in told.stdout for name in COMMANDS)
-    assert "Example:" in told.stdout
+@pytest.fixture
+def cascaded(monkeypatch):
+    """The command line in this process, which has torch already."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cascaded", *arguments])
+        cli.main()
+
+    return run
+
+
+HELPING = """
+import io, json, sys
+from contextlib import redirect_stdout
+from cascaded.cli import main
+
+told = {}
+for words in json.loads(sys.argv[1]):
+    sys.argv, code = ["cascaded", *words], 0
+    with redirect_stdout(io.StringIO()) as said:
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+    told[" ".join(words)] = code, said.getvalue(), "torch" in sys.modules
+print(json.dumps(told))
+"""
+HELP = [["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)]
+
+
+@pytest.fixture(scope="module")
+def helped():
+    """Of each way to ask for help the exit code, what is said, and whether torch is there then; all in one process."""
+    command = [sys.executable, "-c", HELPING, json.dumps(HELP)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def test_help_lists_every_command_with_an_example(helped):
+    code, told, _ = helped["--help"]
+    assert code == 0
+    assert all(name in told for name in COMMANDS)
+    assert "Example:" in told
 
 
 def test_a_reader_who_has_had_enough_sees_no_traceback():
-    command = [sys.executable, "-m", "cascaded", "--help"]
     reading, writing = os.pipe()
     os.close(reading)
-    told = subprocess.run(
-        command, stdout=writing, stderr=subprocess.PIPE, check=False, env={**os.environ, "PYTHONUNBUFFERED": "1"}
-    )
+    told = started("--help", stdout=writing, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     os.close(writing)
     assert told.returncode == 141
-    assert told.stderr == b""
+    assert told.stderr == ""
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_with_an_example(name):
-    told = cascaded(name, "--help")
-    assert told.returncode == 0
-    assert f"Example: cascaded {name}" in told.stdout
+def test_every_command_has_help_with_an_example(name, helped):
+    code, told, _ = helped[f"{name} --help"]
+    assert code == 0
+    assert f"Example: cascaded {name}" in told
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])
-def test_help_does_not_import_torch(arguments):
-    program = (
-        "import sys, atexit, cascaded.cli; atexit.register(lambda: print('torch' in sys.modules)); cascaded.cli.main()"
-    )
-    told = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
-    assert told.stdout.splitlines()[-1] == "False"
+@pytest.mark.parametrize("words", [" ".join(words) for words in HELP])
+def test_help_does_not_import_torch(words, helped):
+    code, _, torch_is_there = helped[words]
+    assert (code, torch_is_there) == (0, False)
 
 
 @pytest.mark.parametrize(
@@ -90,39 +125,44 @@ def test_help_does_not_import_torch(arguments):
         (["data", "show", "digts"], "say digits?"),
     ],
 )
-def test_wrong_commands_end_in_a_sentence_and_exit_code_two(arguments, message, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["cascaded", *arguments])
+def test_wrong_commands_end_in_a_sentence_and_exit_code_two(arguments, message, cascaded, capsys):
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        cascaded(*arguments)
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
 
 
 def test_a_wrong_command_shows_no_traceback():
-    told = cascaded("train", "--data", "cifar11")
+    told = started("bench", "--width", "0")
     assert told.returncode == 2
-    assert told.stderr == "cascaded: there is no data set 'cifar11': say cifar10?\n"
+    assert told.stderr == "cascaded: --width is 0: give numbers of at least 1\n"
 
 
-def test_bench_writes_what_it_shows(tmp_path):
-    small = ["--width", "2", "--batch", "4", "--size", "16", "--repeats", "1", "--threads", "1", "--no-memory"]
-    told = cascaded("bench", *small, "--record", "10", "--json", str(tmp_path / "new" / "bench.json"))
-    assert told.returncode == 0, told.stderr
-    assert "faster than loop" in told.stdout
-    assert "recording 10 images at width 2" in told.stdout
-    assert f"wrote {tmp_path / 'new' / 'bench.json'}" in told.stdout.replace("\n", "")
+def test_bench_times_and_counts_every_contender_and_writes_what_it_shows(tmp_path, cascaded, capsys, monkeypatch):
+    monkeypatch.setattr(recording, "analyses", partial(recording.analyses, (3, 50, 4)))
+    small = ["--width", "2", "--batch", "4", "--size", "16", "--repeats", "2", "--threads", "1", "--no-memory"]
+    cascaded("bench", *small, "--record", "10", "--json", str(tmp_path / "new" / "bench.json"))
+    told = capsys.readouterr().out
+    assert "faster than loop" in told
+    assert "recording 10 images at width 2" in told
+    assert f"wrote {tmp_path / 'new' / 'bench.json'}" in told.replace("\n", "")
     written = json.loads((tmp_path / "new" / "bench.json").read_text())
     assert [setting["task"] for setting in written["settings"]] == ["train", "evaluate"]
+    for setting, others in zip(written["settings"], ([INPUT], []), strict=True):
+        assert [each["contender"] for each in setting["contenders"]] == [*CONTENDERS, *others]
+        assert all(len(each["seconds"]) == 2 and min(each["seconds"]) > 0 for each in setting["contenders"])
+        assert all((each["operations"] > 0) == (each["contender"] != INPUT) for each in setting["contenders"])
     assert [each["items"] for each in written["recording"]] == [10]
     assert set(written["analyses"]) >= {"speed_accuracy", "prototypicality"}
 
 
-def test_train_from_nothing_then_again(tmp_path):
+def test_train_from_nothing_then_again(tmp_path, cascaded, capsys):
     words = ["train", "--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--out"]
-    told = cascaded(*words, str(tmp_path / "runs"))
-    assert told.returncode == 0, told.stderr
-    assert "test accuracy" in told.stdout
-    assert f"wrote {tmp_path / 'runs' / '0'}" in told.stdout
-    again = cascaded(*words, str(tmp_path / "runs"))
-    assert again.returncode == 2
-    assert "holds this run already: say --resume" in again.stderr
+    cascaded(*words, str(tmp_path / "runs"))
+    told = capsys.readouterr().out
+    assert "test accuracy" in told
+    assert f"wrote {tmp_path / 'runs' / '0'}" in told
+    with pytest.raises(SystemExit) as ended:
+        cascaded(*words, str(tmp_path / "runs"))
+    assert ended.value.code == 2
+    assert "holds this run already: say --resume" in capsys.readouterr().err

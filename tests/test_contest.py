@@ -12,13 +12,11 @@ from cascaded.cascade import conv
 TINY = Setting(task="train", width=2, batch=4, size=16, threads=1)
 
 
-@pytest.mark.parametrize("task", ["train", "evaluate"])
-def test_every_contender_is_timed_and_counted(task):
+def test_every_run_of_every_contender_is_told():
     told = []
-    measured = contest.contest(dataclasses.replace(TINY, task=task), 2, memory=False, told=lambda: told.append(1))
-    assert list(measured) == [*CONTENDERS, *([contest.INPUT] if task == "train" else [])]
-    assert len(told) == len(CONTENDERS) * 3
-    assert all(len(each.seconds) == 2 and min(each.seconds) > 0 for each in measured.values())
+    measured = contest.contest(dataclasses.replace(TINY, task="evaluate"), 1, memory=False, told=lambda: told.append(1))
+    assert list(measured) == list(CONTENDERS)
+    assert len(told) == len(CONTENDERS) * 2  # the first one warms up
 
 
 def test_operations_are_those_of_the_design():
@@ -31,7 +29,7 @@ def test_operations_are_those_of_the_design():
 
 
 def test_peak_memory_is_measured_in_a_process_of_its_own():
-    setting = dataclasses.replace(TINY, batch=64, width=8, size=32)
+    setting = dataclasses.replace(TINY, batch=32, width=4, size=32)
     assert 2**20 < contest.peak_bytes(setting, "cascade") < contest.peak_bytes(setting, "loop")
 
 

@@ -17,6 +17,7 @@ from cascaded.learning.runs import is_done, is_locked, locked
 from cascaded.learning.trained import load_run
 from cascaded.trace.store import load_trace
 from cascaded.trace.trace import joined
+from tests.forked import code_of, forked, is_going
 
 TINY = ["--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--device", "cpu"]
 WORDS = ["crossval", *TINY, "--folds", "2", "--jobs", "1", "--threads", "1", "--steps", "2", "--out", "runs"]
@@ -36,19 +37,12 @@ def kept(place):
 def test_killed_between_folds_it_goes_on_and_every_image_is_recorded_once(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     folders = [tmp_path / "runs" / "cascaded-td" / f"fold{number}of2" / "0" for number in (1, 2)]
-    child = os.fork()
-    if child == 0:
-        with open(os.devnull, "w") as nowhere:
-            sys.stdout = sys.stderr = nowhere
-            try:
-                cascaded(monkeypatch, *WORDS)
-            finally:
-                os._exit(1)
+    child = forked(lambda: cascaded(monkeypatch, *WORDS))
     while not is_done(folders[0]):
-        assert os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        assert is_going(child)
         time.sleep(0.05)
     os.kill(child, signal.SIGKILL)
-    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    assert code_of(child) == -signal.SIGKILL
     while any(map(is_locked, folders)):  # a run whose sweep is gone finishes its step
         time.sleep(0.05)
     assert not list(tmp_path.rglob("traces/*.safetensors"))

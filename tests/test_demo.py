@@ -9,19 +9,22 @@ import sys
 import time
 from contextlib import redirect_stdout
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 import torch
 
-from cascaded.demo.command import accuracy_table, demo, record_all
+from cascaded.demo.command import accuracy_table, demo
 from cascaded.demo.plan import FULL, QUICK, keep
-from cascaded.demo.workers import workers
 from cascaded.errors import InputError
+from cascaded.experiments.stages import record_all
 from cascaded.learning.training import Where, train
+from cascaded.report.look import STYLE
 from cascaded.results.answers import read_results
 from tests import browser as in_browser
 from tests.browser import DESK, PHONE, check_fits, check_keys, check_plays, check_quiet, visited
+from tests.shared_folder import shared_folder
 
 browser = in_browser.browser
 NAMES = ["cascaded-td-lam0", "cascaded-td-lam1", "serial-td-multihead", "cascaded-ce"]
@@ -71,22 +74,20 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(tmp_path, option
     assert not (tmp_path / "demo").exists()
 
 
-def refuse(number):
-    raise InputError(f"{number} is refused: give another")
-
-
-def test_what_a_worker_refuses_is_said_by_the_one_who_asked():
-    with workers(1, 2) as pool, pytest.raises(InputError, match="2 is refused: give another"):
-        pool.do("refusing", refuse, [(2,)])
-
-
-SLEEPING = """
+WORKING = """
 import pathlib, sys, time
-from cascaded.demo.workers import workers
+from cascaded.errors import InputError
+from cascaded.learning.method import parse_lam
+from cascaded.sweep.workers import workers
 
 if __name__ == "__main__":
-    with workers(1, 1) as pool:
-        pool.do("waking", pathlib.Path.touch, [(pathlib.Path(sys.argv[1]),)])
+    refused, awake = map(pathlib.Path, sys.argv[1:])
+    with workers(1, 2) as pool:
+        try:
+            pool.do("refusing", parse_lam, [("half",)])
+        except InputError as error:
+            refused.write_text(str(error))
+        pool.do("waking", pathlib.Path.touch, [(awake,)])
         pool.do("sleeping", time.sleep, [(3600,)])
 """
 
@@ -100,13 +101,14 @@ def ended(group):
     return False
 
 
-def test_workers_end_with_the_one_who_started_them(tmp_path):
-    program, awake = tmp_path / "sleeping.py", tmp_path / "awake"
-    program.write_text(SLEEPING)
-    with subprocess.Popen([sys.executable, str(program), str(awake)], start_new_session=True) as going:
+def test_what_a_worker_refuses_is_said_by_the_one_who_started_it_and_both_end_together(tmp_path):
+    program, refused, awake = (tmp_path / name for name in ("working.py", "refused", "awake"))
+    program.write_text(WORKING)
+    with subprocess.Popen([sys.executable, str(program), str(refused), str(awake)], start_new_session=True) as going:
         while not awake.exists():
             assert going.poll() is None
             time.sleep(0.05)
+        assert refused.read_text().startswith("--lam is 'half': give a number")
         going.send_signal(signal.SIGKILL)
     while not ended(going.pid):
         time.sleep(0.05)
@@ -115,14 +117,21 @@ def test_workers_end_with_the_one_who_started_them(tmp_path):
 
 @pytest.fixture(scope="module")
 def rehearsed(tmp_path_factory):
-    """A demo in short, and what it said. Its networks are trained here: starting processes for it takes far longer."""
+    """A demo in short, and what it said; without what takes longest and is tested elsewhere.
+
+    Its networks are trained here, its workers have torch already and a thread each, and fonts go into PDF files as they
+    are.
+    """
     out, said = tmp_path_factory.mktemp("rehearsed") / "demo", io.StringIO()
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(said):
-        patched.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        patched.setenv("CASCADED_CACHE", str(shared_folder(tmp_path_factory) / "cache"))
+        patched.setattr("cascaded.sweep.workers.get_context", lambda _: get_context("fork"))
+        patched.setattr("cascaded.sweep.workers.cores", lambda: 1)
+        patched.setitem(STYLE, "pdf.fonttype", 3)
         for job in QUICK.jobs((0,), out / "runs"):
             train(QUICK.options().spec(job.model, job.lam, job.seed), job.folder, Where(torch.device("cpu")))
         keep(QUICK, out)
-        demo(out=out, seeds=(0,), quick=True, jobs=1)
+        demo(out=out, seeds=(0,), quick=True, jobs=2)
     return out, said.getvalue()
 
 

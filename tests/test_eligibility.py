@@ -21,7 +21,7 @@ def online(net, frames, labels, lam):
     return [p.grad for p in net.parameters()]
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(networks(), st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1)), st.booleans(), st.integers(1, 6))
 def test_gradients_equal_those_of_the_summed_form(net, lam, training, steps):
     net.train(training)

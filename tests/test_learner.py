@@ -19,7 +19,7 @@ def gradients(net, loss):
     return {name: p.grad.clone() for name, p in net.named_parameters() if p.grad is not None}
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(networks(heads=ANY_HEADS, affine=("shared",)))
 def test_the_settled_answer_is_what_the_plain_network_says(net):
     x = images(net)

@@ -47,14 +47,14 @@ def assert_trained_alike(net, loop, x, **how):
     assert_same_statistics(net, loop)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(networks(), kernels, st.integers(1, 8), st.one_of(st.none(), st.integers(1, 6)), st.integers(5, 9))
 def test_training_equals_the_loop(net, kernel, steps, time, size):
     loop = TimeMajorLoop(net)
     assert_trained_alike(net, loop, images(net, size=size, time=time), kernel=kernel, steps=steps)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(networks(), kernels, st.lists(st.tuples(st.integers(1, 6), st.booleans()), min_size=2, max_size=3))
 def test_training_equals_the_loop_when_steps_and_inputs_change_between_calls(net, kernel, calls):
     loop = TimeMajorLoop(net)
@@ -65,7 +65,7 @@ def test_training_equals_the_loop_when_steps_and_inputs_change_between_calls(net
     assert_same_statistics(net, loop)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     networks(),
     kernels,

@@ -50,7 +50,7 @@ def slow_serial_trace(net, x):
 # --- settling
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(networks(affine=("shared",)))
 def test_when_settled_the_cascade_is_the_serial_network(net):
     trained(net)
@@ -141,7 +141,7 @@ def test_what_passes_through_n_blocks_arrives_at_step_n_plus_one():
     assert changes(net(images(net)), net(images(net, seed=2))) == [False, False, False, False, True]
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(networks(), kernels, st.integers(2, 6), st.data())
 def test_a_read_out_depends_on_no_later_frame(net, kernel, time, data):
     trained(net, steps=4)
@@ -183,7 +183,7 @@ def test_under_a_one_step_delay_the_first_read_out_hears_blocks_only_at_rest():
 # --- unrolled equals stepped
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(networks(), kernels, st.integers(1, 7), st.booleans(), st.booleans())
 def test_unrolled_equals_stepped(net, kernel, steps, training, moves):
     trained(net, steps=3).train(training)
@@ -247,7 +247,7 @@ def test_without_gradients_a_film_needs_the_memory_of_a_piece():
 # --- the serial schedule
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(networks(ANY_HEADS), st.booleans())
 def test_the_serial_schedule_equals_the_slow_one_in_outputs_and_gradients(net, training):
     trained(net).train(training)

@@ -1,13 +1,17 @@
 """Several processes train one network as one would."""
 
+import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
+from functools import partial
 
 import pytest
 import torch
-from torch import distributed, multiprocessing
+from torch import distributed
 
 import cascaded
 from cascaded.cli import run
@@ -17,6 +21,7 @@ from cascaded.learning.learner import Learner
 from cascaded.learning.method import make_method
 from cascaded.learning.processes import Team, averaging, choose_device, share_statistics
 from cascaded.learning.runs import read_metrics
+from tests.forked import code_of, forked
 
 MODELS = ["cascaded-td", "cascaded-td-multihead", "cascaded-ce", "serial-td", "shallow-deep"]
 
@@ -42,7 +47,6 @@ def learned(learner, net, images, labels):
 
 def half(rank, folder):
     """What one of two processes does; afterwards everything it has is compared."""
-    torch.set_num_threads(1)
     distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
     team, found = Team(rank, 2), {}
     for model in MODELS:
@@ -61,7 +65,8 @@ def half(rank, folder):
 @pytest.fixture(scope="module")
 def halves(tmp_path_factory):
     folder = tmp_path_factory.mktemp("halves")
-    multiprocessing.spawn(half, (str(folder),), nprocs=2)
+    children = [forked(partial(half, rank, folder)) for rank in range(2)]
+    assert [code_of(child) for child in children] == [0, 0]
     return [torch.load(folder / str(rank), weights_only=True) for rank in range(2)]
 
 
@@ -87,42 +92,68 @@ def test_without_shared_statistics_two_halves_are_not_the_whole():
     assert not torch.allclose(net.stem[0].weight.grad, whole, rtol=0.01)
 
 
-def torchrun(arguments, tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    together = ["--nproc-per-node", "2", "--master-port", str(port)]
-    command = [sys.executable, "-m", "torch.distributed.run", *together, "-m", "cascaded", "train", *arguments]
+COMMANDS = """
+import json, os, sys
+from cascaded.cli import main
+
+for port, words in json.loads(sys.argv[1]):
+    if port:  # where torchrun has its processes meet they can do so once
+        os.environ |= {"TORCHELASTIC_USE_AGENT_STORE": "False", "MASTER_PORT": str(port)}
+    sys.argv = ["cascaded", "train", *words]
+    main()
+"""
+
+
+def free_ports(count):
+    """Ports that nobody has, all different."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def torchrun(commands, tmp_path):
+    """Two processes that `cascaded train` time after time, as if each command had been started by torchrun itself."""
+    (tmp_path / "commands.py").write_text(COMMANDS)
+    port, *others = free_ports(len(commands))
+    todo = list(zip([None, *others], commands, strict=True))
+    together = ["--nproc-per-node", "2", "--master-port", str(port), str(tmp_path / "commands.py"), json.dumps(todo)]
+    words = [sys.executable, "-m", "torch.distributed.run", *together]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=300, env=environment)
 
 
 def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
     small = {"data": "digits", "limit": 64, "epochs": 2, "width": 2, "batch": 64, "rate": 0.01, "device": "cpu"}
     arguments = [word for name, value in small.items() for word in (f"--{name}", str(value))]
-    out = tmp_path / "two"
-    ended = torchrun([*arguments, "--out", str(out)], tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count("wrote") == 1  # one process speaks
-    assert "Warning" not in ended.stderr
-    (max((out / "0" / "checkpoints").iterdir()) / "manifest.json").unlink()
-    ended = torchrun([*arguments, "--out", str(out), "--resume"], tmp_path)
-    assert "going on after step 1 of 2" in ended.stderr, ended.stderr
-    run(["train", *arguments, "--out", str(tmp_path / "one")])
-    one, two = (checkpoint.newest(tmp_path / each / "0").model for each in ("one", "two"))
-    for name, expected in one.items():
-        torch.testing.assert_close(two[name], expected, rtol=5e-3, atol=5e-3)
-    assert len(read_metrics(out / "0")) == 2
-
-    mixed = torchrun(
-        [*arguments, "--epochs", "1", "--precision", "bfloat16", "--out", str(tmp_path / "half")], tmp_path
+    one, two, begun, half = (tmp_path / name for name in ("one", "two", "begun", "half"))
+    run(["train", *arguments, "--out", str(one)])
+    shutil.copytree(one, begun)
+    (max((begun / "0" / "checkpoints").iterdir()) / "manifest.json").unlink()
+    ended = torchrun(
+        [
+            [*arguments, "--out", str(two)],
+            [*arguments, "--out", str(begun), "--resume"],
+            [*arguments, "--out", str(half), "--epochs", "1", "--precision", "bfloat16"],
+            [*arguments, "--out", str(two)],
+        ],
+        tmp_path,
     )
-    assert mixed.returncode == 0, mixed.stderr
+    assert ended.stdout.count("wrote") == 3, ended.stderr  # one process speaks
+    assert "going on after step 1 of 2" in ended.stderr
+    expected = checkpoint.newest(one / "0").model
+    for out in (two, begun):
+        found = checkpoint.newest(out / "0").model
+        assert len(read_metrics(out / "0")) == 2
+        for name, weight in expected.items():
+            torch.testing.assert_close(found[name], weight, rtol=5e-3, atol=5e-3)
+    assert len(read_metrics(half / "0")) == 1
 
-    refused = torchrun([*arguments, "--out", str(out)], tmp_path)
-    assert refused.returncode != 0
-    assert refused.stderr.count("holds this run already: say --resume") == 1
-    assert "gloo" not in refused.stderr
+    assert ended.returncode != 0
+    assert ended.stderr.count("holds this run already: say --resume") == 1
+    assert "Warning" not in ended.stderr
+    assert "gloo" not in ended.stderr
 
 
 def test_a_device_that_is_not_there_is_refused():

@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import signal
-import sys
 import time
 
 import numpy as np
@@ -26,6 +25,7 @@ from cascaded.recording.record import record
 from cascaded.recording.shown import shown_images
 from cascaded.recording.views import Persistent, Still, Transient
 from cascaded.trace.store import load_trace
+from tests.forked import code_of, forked, is_going
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 OSD, EWS = make_kernel("osd"), make_kernel("ews:0.9")
@@ -231,11 +231,12 @@ def test_what_is_there_is_left_alone(run, monkeypatch):
 
 
 def test_a_second_process_is_refused(run):
-    child = os.fork()
-    if child == 0:
+    def hold():
         with locked(run.folder / "traces"):
             (run.folder / "held").touch()
             time.sleep(60)
+
+    child = forked(hold)
     try:
         while not (run.folder / "held").exists():
             time.sleep(0.01)
@@ -243,7 +244,7 @@ def test_a_second_process_is_refused(run):
             record(run, some(3), SHORT)
     finally:
         os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        code_of(child)
     assert recorded(run, some(3), SHORT)[0].items == 3
 
 
@@ -281,25 +282,16 @@ FILMS = [
 
 def killed_after(seconds, folder, words):
     """The command in a process of its own, killed at a moment; whether it had ended before, and well."""
-    child = os.fork()
-    if child == 0:
-        with open(os.devnull, "w") as nowhere:
-            sys.stdout = sys.stderr = nowhere
-            sys.argv = ["cascaded", "record", str(folder), "--device", "cpu", *words]
-            try:
-                cli.main()
-                os._exit(0)
-            finally:
-                os._exit(1)
+    child = forked(lambda: cli.run(["record", str(folder), "--device", "cpu", *words]))
     end = time.monotonic() + seconds
-    while time.monotonic() < end and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+    while time.monotonic() < end and is_going(child):
         for file in (folder / "traces").glob("*.safetensors"):
             load_trace(file)  # at any moment: what has its name is whole
         time.sleep(0.01)
     os.kill(child, signal.SIGKILL)
-    ended = os.waitpid(child, 0)[1]
-    assert ended in (0, signal.SIGKILL)
-    return ended == 0
+    code = code_of(child)
+    assert code in (0, -signal.SIGKILL)
+    return code == 0
 
 
 def contents(folder):

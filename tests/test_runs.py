@@ -1,7 +1,8 @@
 """A run's folder: one process at a time, one spec, metrics that are cut back to a checkpoint."""
 
-import subprocess
-import sys
+import os
+import signal
+import time
 
 import pytest
 
@@ -22,25 +23,26 @@ from cascaded.learning.runs import (
     read_metrics,
     read_spec,
 )
+from tests.forked import code_of, forked, is_going
 
 INPUTS = Inputs((1, 8, 8), (0.5,), (0.25,), ("no", "yes"))
 
 
 def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
-    program = f"""
-import sys, pathlib
-from cascaded.learning.runs import locked
-with locked(pathlib.Path({str(tmp_path)!r})):
-    print("locked", flush=True)
-    sys.stdin.read()
-"""
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout.readline() == "locked\n"
-        assert is_locked(tmp_path)
-        with pytest.raises(InputError, match=r"another process is at work in .*: wait for it, or"), locked(tmp_path):
-            pass
-        other.kill()
+    def hold():
+        with locked(tmp_path):
+            (tmp_path / "held").touch()
+            time.sleep(60)
+
+    child = forked(hold)
+    while not (tmp_path / "held").exists():
+        assert is_going(child)
+        time.sleep(0.01)
+    assert is_locked(tmp_path)
+    with pytest.raises(InputError, match=r"another process is at work in .*: wait for it, or"), locked(tmp_path):
+        pass
+    os.kill(child, signal.SIGKILL)
+    assert code_of(child) == -signal.SIGKILL
     assert not is_locked(tmp_path)
     with locked(tmp_path):
         assert is_locked(tmp_path)

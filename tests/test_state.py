@@ -19,7 +19,7 @@ def small(**options):
     return cascaded.resnet((1, 1), width=4, **options).double().eval()
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(networks(), kernels, st.lists(st.booleans(), min_size=3, max_size=3))
 def test_items_that_stay_do_not_notice_those_that_leave(net, kernel, stay):
     net.eval()
@@ -80,7 +80,7 @@ def test_a_detached_state_has_no_history():
 # --- a frame that holds
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     networks(),
     kernels,

@@ -1,5 +1,7 @@
 """Models side by side: on shared seeds with the corrected error, on shared items where there is one seed."""
 
+import shutil
+
 import numpy as np
 import pytest
 from scipy.stats import sem, spearmanr, t, ttest_rel
@@ -30,11 +32,27 @@ def trace_of(model, seed):
     return made_trace(seed, good=GOOD[model] + seed / 4, items=100, embeddings=True)
 
 
-def runs(folder, seeds, models=tuple(GOOD)):
-    for model in models:
-        for seed in seeds:
+@pytest.fixture(scope="module")
+def analysed(tmp_path_factory):
+    """Both models with three seeds each, and all answers about them."""
+    folder = tmp_path_factory.mktemp("analysed")
+    for model in GOOD:
+        for seed in (0, 1, 2):
             made_run(folder / model / str(seed), {"t": trace_of(model, seed)}, model=model, seed=seed)
+    answered(folder)
     return folder
+
+
+@pytest.fixture
+def runs(analysed, tmp_path):
+    """`runs((0, 1))` is a folder of the test's own with these seeds of both models; they have been analysed before."""
+
+    def copied(seeds, models=tuple(GOOD)):
+        for place in [f"{model}/{seed}" for model in models for seed in seeds]:
+            shutil.copytree(analysed / place, tmp_path / place)
+        return tmp_path
+
+    return copied
 
 
 def table(told, analysis="speed_accuracy", metric="accuracy"):
@@ -57,8 +75,8 @@ def final(model, seed):
     return analysis.speed_accuracy(trace_of(model, seed)).headline["accuracy"]
 
 
-def test_seeds_are_one_group_and_means_carry_the_corrected_error(tmp_path):
-    groups = grouped(answered(runs(tmp_path, (0, 1, 2))))
+def test_seeds_are_one_group_and_means_carry_the_corrected_error(runs):
+    groups = grouped(answered(runs((0, 1, 2))))
     assert {group.label: sorted(group.by_seed) for group in groups} == {
         "cascaded-ce": [0, 1, 2],
         "cascaded-td(0)": [0, 1, 2],
@@ -76,8 +94,8 @@ def test_seeds_are_one_group_and_means_carry_the_corrected_error(tmp_path):
     assert difference["p"] == pytest.approx(ttest_rel(*values.T).pvalue)
 
 
-def test_of_two_seeds_an_interval_over_items_is_told_beside_that_over_seeds(tmp_path):
-    told = table(summarise(grouped(answered(runs(tmp_path, (0, 1)))), Settings()))
+def test_of_two_seeds_an_interval_over_items_is_told_beside_that_over_seeds(runs):
+    told = table(summarise(grouped(answered(runs((0, 1)))), Settings()))
     right = {model: [right_of(model, seed) for seed in (0, 1)] for model in GOOD}
     mean = {model: np.mean(each, axis=0) for model, each in right.items()}
     expected = bootstrap_mean(mean["cascaded-ce"] - mean["cascaded-td"], DRAWS)
@@ -89,14 +107,14 @@ def test_of_two_seeds_an_interval_over_items_is_told_beside_that_over_seeds(tmp_
     assert told["estimates"]["cascaded-td(0)"]["over items"]["low"] == pytest.approx(alone.low)
 
 
-def test_of_three_seeds_the_seeds_speak_for_themselves(tmp_path):
-    told = table(summarise(grouped(answered(runs(tmp_path, (0, 1, 2)), NAMES[:1])), Settings()))
+def test_of_three_seeds_the_seeds_speak_for_themselves(runs):
+    told = table(summarise(grouped(answered(runs((0, 1, 2)), NAMES[:1])), Settings()))
     assert "over items" not in told["differences"][0]
     assert "over items" not in told["estimates"]["cascaded-ce"]
 
 
-def test_what_is_compared_can_be_told_from_other_answers(tmp_path):
-    runs(tmp_path, (0,))
+def test_what_is_compared_can_be_told_from_other_answers(runs, tmp_path):
+    runs((0,))
     made = [summarise(grouped(answered(tmp_path)), Settings())["made_from"]]
     made_run(tmp_path / "cascaded-td" / "0", {"t": trace_of("cascaded-ce", 3)}, model="cascaded-td", seed=0)
     made.append(summarise(grouped(answered(tmp_path)), Settings())["made_from"])
@@ -106,16 +124,17 @@ def test_what_is_compared_can_be_told_from_other_answers(tmp_path):
     assert not set(one.values()) & set(other.values())
 
 
-def test_groups_are_compared_on_the_seeds_they_share(tmp_path):
-    runs(runs(tmp_path, (0, 1), ["cascaded-td"]), (1, 2), ["cascaded-ce"])
+def test_groups_are_compared_on_the_seeds_they_share(runs, tmp_path):
+    runs((0, 1), ["cascaded-td"])
+    runs((1, 2), ["cascaded-ce"])
     told = table(summarise(grouped(answered(tmp_path)), Settings()))
     assert told["seeds"] == {"cascaded-ce": [1, 2], "cascaded-td(0)": [0, 1]}
     (difference,) = told["differences"]
     assert difference["difference"] == pytest.approx(final("cascaded-ce", 1) - final("cascaded-td", 1))
 
 
-def test_with_one_seed_the_difference_is_drawn_over_items(tmp_path):
-    told = table(summarise(grouped(answered(runs(tmp_path, (0,)))), Settings()))
+def test_with_one_seed_the_difference_is_drawn_over_items(runs):
+    told = table(summarise(grouped(answered(runs((0,)))), Settings()))
     ce, td = (trace_of(model, 0) for model in ("cascaded-ce", "cascaded-td"))
     right = [trace.logits[-1].argmax(-1) == trace.labels for trace in (ce, td)]
     expected = bootstrap_difference(lambda n: right[0][n].mean(), lambda n: right[1][n].mean(), 100, DRAWS)
@@ -126,8 +145,8 @@ def test_with_one_seed_the_difference_is_drawn_over_items(tmp_path):
     assert estimate == bootstrap_mean(right[0], DRAWS).to_json()
 
 
-def test_lambdas_are_told_with_cross_entropy_beside_them(tmp_path):
-    runs(tmp_path, (0, 1))
+def test_lambdas_are_told_with_cross_entropy_beside_them(runs, tmp_path):
+    runs((0, 1))
     for seed in (0, 1):
         made_run(tmp_path / "td1" / str(seed), {"t": trace_of("cascaded-ce", seed)}, lam=1.0, seed=seed)
     effect = summarise(grouped(answered(tmp_path)), Settings())["lambda_effect"]["cascaded t"]
@@ -151,12 +170,12 @@ def test_the_same_run_twice_is_refused(tmp_path):
         grouped(answered(tmp_path))
 
 
-def test_correlations_with_a_shared_measure_are_tested_against_each_other(tmp_path, monkeypatch):
+def test_correlations_with_a_shared_measure_are_tested_against_each_other(runs, monkeypatch):
     measure = np.random.default_rng(5).normal(size=100)
     monkeypatch.setattr(
         "cascaded.results.summary.measures_of", lambda found: ({"C-score": measure, "centrality": measure}, {})
     )
-    told = summarise(grouped(answered(runs(tmp_path, (0,)))), Settings())["rho_differences"]
+    told = summarise(grouped(answered(runs((0,)))), Settings())["rho_differences"]
     latency = [analysis.selection_latency(trace_of(model, 0)).steps for model in ("cascaded-ce", "cascaded-td")]
     expected = analysis.rho_difference(*latency, measure, draws=DRAWS)
     (difference,) = told  # each model has a centrality of its own
@@ -183,8 +202,8 @@ def test_lambdas_of_other_networks_are_not_mixed(tmp_path):
         assert effect["accuracy"] == [expected]
 
 
-def test_a_run_that_shares_nothing_does_not_take_the_rest_away(tmp_path):
-    runs(tmp_path, (0, 1, 2))
+def test_a_run_that_shares_nothing_does_not_take_the_rest_away(runs, tmp_path):
+    runs((0, 1, 2))
     made_run(tmp_path / "odd" / "7", {"t": made_trace(7, items=30)}, lam=1.0, seed=7)
     told = summarise(grouped(answered(tmp_path)), Settings())
     estimates = whole(told)["estimates"]
@@ -197,8 +216,8 @@ def test_a_run_that_shares_nothing_does_not_take_the_rest_away(tmp_path):
     assert "share no seed" in told["lambda_effect"]["cascaded t"]["not measured"]
 
 
-def test_centralities_of_two_models_are_compared_over_items(tmp_path):
-    told = summarise(grouped(answered(runs(tmp_path, (0,)))), Settings())
+def test_centralities_of_two_models_are_compared_over_items(runs):
+    told = summarise(grouped(answered(runs((0,)))), Settings())
     (difference,) = table(told, "prototypicality", "rho centrality")["differences"]
     rhos = []
     for model in ("cascaded-ce", "cascaded-td"):
@@ -230,8 +249,8 @@ def test_other_images_of_the_same_number_are_not_compared(tmp_path):
     assert all(each["differences"] == [] for each in found)
 
 
-def test_costs_are_compared_at_the_highest_accuracy_that_all_reach(tmp_path):
-    told = summarise(grouped(answered(runs(tmp_path, (0,)), ["speed_accuracy"])), Settings())
+def test_costs_are_compared_at_the_highest_accuracy_that_all_reach(runs):
+    told = summarise(grouped(answered(runs((0,)), ["speed_accuracy"])), Settings())
     curves = [
         analysis.speed_accuracy(trace_of(model, 0)).curves["threshold"] for model in ("cascaded-ce", "cascaded-td")
     ]

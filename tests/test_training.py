@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import sys
 import time
 import warnings
 
@@ -18,6 +17,7 @@ from cascaded.learning.method import METHODS
 from cascaded.learning.runs import checkpoint_places, read_metrics
 from cascaded.learning.trainer import DivergedError
 from cascaded.learning.training import Where, train
+from tests.forked import code_of, forked
 
 TINY = Recipe(width=2, epochs=2, batch=64, rate=0.05, schedule="one-cycle")
 HERE = Where(torch.device("cpu"), checkpoint_seconds=0.0)  # a checkpoint a step
@@ -60,17 +60,12 @@ def uninterrupted(tmp_path_factory):
 
 def killed_after(seconds, folder, model):
     """A process that trains, killed at a moment; whether it had ended before."""
-    child = os.fork()
-    if child == 0:
-        with open(os.devnull, "w") as nowhere:
-            sys.stderr = nowhere
-            try:
-                train(spec(model=model), folder, HERE, resume=True)
-            finally:
-                os._exit(0)
+    child = forked(lambda: train(spec(model=model), folder, HERE, resume=True))
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
-    return os.WIFEXITED(os.waitpid(child, 0)[1])
+    code = code_of(child)
+    assert code in (0, -signal.SIGKILL)
+    return code == 0
 
 
 @pytest.mark.parametrize("model", ["cascaded-td", "cascaded-ce"])

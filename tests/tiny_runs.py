@@ -1,19 +1,22 @@
-"""Finished runs to record and to analyse: tiny ones, each trained once in all the tests."""
+"""Finished runs to record and to analyse: tiny ones, each trained once in all the tests, by whoever needs it first."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 
 from cascaded import Recipe, Spec
+from cascaded.learning.runs import is_done
 from cascaded.learning.training import Where, train
+from tests.shared_folder import shared_folder
 
 TINY = Recipe(width=4, epochs=1, batch=32, rate=0.05, schedule="one-cycle")
-MADE: dict[str, Path] = {}  # beside the fixture: every module that imports it has one of its own
 
 
 def tiny_spec(model: str = "cascaded-td", seed: int = 0, **options) -> Spec:
@@ -27,15 +30,16 @@ def tiny_spec(model: str = "cascaded-td", seed: int = 0, **options) -> Spec:
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory) -> Callable[..., Path]:
     """`tiny_run("cascaded-td", seed=0, held_out=0.2)` is the folder of a finished run; copy it to write into it."""
+    place = shared_folder(tmp_path_factory)
 
     def run(model: str = "cascaded-td", seed: int = 0, **options) -> Path:
         spec = tiny_spec(model, seed, **options)
-        if repr(spec) not in MADE:
-            folder = tmp_path_factory.mktemp("tiny") / str(seed)
-            with pytest.MonkeyPatch.context() as patched, torch.enable_grad():
-                patched.setenv("CASCADED_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-                train(spec, folder, Where(torch.device("cpu")))
-            MADE[repr(spec)] = folder
-        return MADE[repr(spec)]
+        folder = place / "tiny" / hashlib.sha256(repr(spec).encode()).hexdigest()[:16] / str(seed)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.parent / "made"), pytest.MonkeyPatch.context() as patched, torch.enable_grad():
+            patched.setenv("CASCADED_CACHE", str(place / "cache"))
+            if not is_done(folder):
+                train(spec, folder, Where(torch.device("cpu")), resume=True)
+        return folder
 
     return run
