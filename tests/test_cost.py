@@ -114,3 +114,25 @@ def test_counting_leaves_the_network_alone():
     torch.testing.assert_close(net.state_dict(), before)
     assert not net.training
     assert all(isinstance(p, nn.Parameter) and p.device.type == "cpu" for p in net.parameters())
+
+
+def test_what_was_counted_of_one_network_is_not_told_of_another():
+    class Pool(torch.nn.Module):
+        def __init__(self, side):
+            super().__init__()
+            self.side = side  # nothing that its text tells
+
+        def forward(self, x):
+            return torch.nn.functional.avg_pool2d(x, self.side)
+
+    def pooled(side):
+        net = cascaded.resnet18(num_classes=10, width=4)
+        net.stem = cascaded.Layers(*net.stem, Pool(side))
+        return net
+
+    assert repr(pooled(1)) == repr(pooled(2))
+    whole, half = (sum(pooled(side).operations(32, 32)) for side in (1, 2))
+    assert half < whole
+    assert (
+        sum(pooled(1).operations(32, 32)) == whole == sum(cascaded.resnet18(num_classes=10, width=4).operations(32, 32))
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Hashable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,28 @@ def _without_norms(net: Cascade) -> Cascade:
     return net
 
 
+_COUNTED: dict[tuple[Hashable, ...], list[int]] = {}
+"""What was counted, by all that it depends on: networks of the same form are recorded by the dozen."""
+
+
 def operations(net: Cascade, size: tuple[int, int], schedule: Schedule, kernel: Kernel, steps: int) -> list[int]:
-    """Operations an image at every step, counted on tensors that have a shape and nothing else.
+    """Operations an image at every step, counted once for all networks of the same form."""
+    form = (repr(net), _form(net), size, schedule, kernel, steps)
+    if form not in _COUNTED:
+        _COUNTED[form] = _count(net, size, schedule, kernel, steps)
+    return list(_COUNTED[form])
+
+
+def _form(net: Cascade) -> tuple[Hashable, ...]:
+    """Shapes of parameters, and every number and word that modules hold; a module's own text may leave some out."""
+    shapes = tuple((name, tuple(each.shape)) for name, each in net.named_parameters())
+    held = [(name, *item) for name, each in net.named_modules() for item in vars(each).items()]
+    plain = [(name, key, repr(value)) for name, key, value in held if isinstance(value, int | float | str | tuple)]
+    return shapes, tuple(plain)
+
+
+def _count(net: Cascade, size: tuple[int, int], schedule: Schedule, kernel: Kernel, steps: int) -> list[int]:
+    """Operations on tensors that have a shape and nothing else.
 
     The difference between a batch of three and a batch of two is an image's own share: rest, which is computed once a
     batch, is not in it.
