@@ -82,7 +82,7 @@ def test_twenty_kills_at_drawn_moments_change_nothing(model, uninterrupted, tmp_
 
 
 def test_a_run_that_is_asked_to_stop_keeps_everything_and_goes_on(uninterrupted, tmp_path, monkeypatch):
-    step = training.Trainer.step
+    expected, step = uninterrupted("cascaded-td"), training.Trainer.step
 
     def stepping(self):
         loss = step(self)
@@ -95,11 +95,11 @@ def test_a_run_that_is_asked_to_stop_keeps_everything_and_goes_on(uninterrupted,
         train(spec(), tmp_path, Where(torch.device("cpu")))
     assert checkpoint.newest(tmp_path).position["step"] == 3
     train(spec(), tmp_path, HERE, resume=True)
-    assert_same(tmp_path, uninterrupted("cascaded-td"))
+    assert_same(tmp_path, expected)
 
 
 def test_a_damaged_checkpoint_costs_a_few_steps_and_nothing_else(uninterrupted, tmp_path, monkeypatch):
-    step = training.Trainer.step
+    expected, step = uninterrupted("cascaded-td"), training.Trainer.step
 
     def stepping(self):
         if self.position.step == 7:
@@ -114,7 +114,7 @@ def test_a_damaged_checkpoint_costs_a_few_steps_and_nothing_else(uninterrupted, 
     newest.write_bytes(newest.read_bytes()[:-1])
     with pytest.warns(checkpoint.DamagedCheckpoint, match="000000007 .*it is passed over"):
         train(spec(), tmp_path, HERE, resume=True)
-    assert_same(tmp_path, uninterrupted("cascaded-td"))
+    assert_same(tmp_path, expected)
 
 
 def test_a_finished_run_is_not_run_again(uninterrupted, monkeypatch):
