@@ -352,3 +352,11 @@ def test_what_other_weights_left_behind_is_not_gone_on_with(run, cut_short):
             [other.net(other.normalised(part), kernel=EWS, steps=3) for part in cut_short.images.split(50)], dim=1
         )
     assert np.array_equal(trace.logits, expected.numpy())
+
+
+def test_a_note_that_has_outlived_its_recording_goes(run):
+    (file,) = record(run, some(20), SHORT)
+    note = file.with_suffix(".part.json")
+    note.write_text('{"header": "", "done": 20}')  # killed between the last two things that a recording does
+    assert record(run, some(20), SHORT) == {file: False}
+    assert not note.exists()

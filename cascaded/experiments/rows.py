@@ -14,6 +14,9 @@ from cascaded.experiments.items import Item, Measure
 from cascaded.experiments.paper import paper_says
 from cascaded.results.asked import Asked
 
+SERIAL = {"serial", "persistent", "transient"}
+"""What networks may be shown frame by frame as well."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -59,17 +62,21 @@ class Row:
 
 def rows_of(item: Item, material: Material, data: str, noise: str = "") -> list[Row]:
     """The figures of an item that some runs of the same data and noise have."""
-    return [row for measure in item.measures for row in _rows(measure, material, data, noise)]
+    # what another item has shown serially is none of this one's
+    own = {each.label for each in material.conditions if each.label == each.group.label}
+    shown = own if not SERIAL & set(item.shows) else set(material.names)
+    return [row for measure in item.measures for row in _rows(measure, material, data, noise, shown)]
 
 
-def _rows(measure: Measure, material: Material, data: str, noise: str) -> Iterator[Row]:
+def _rows(measure: Measure, material: Material, data: str, noise: str, shown: set[str]) -> Iterator[Row]:
     for asked in material.rows(measure.analysis, noise or None):
         if measure.time and asked.is_fine != (measure.time == "fine"):
             continue
         if measure.split not in ("", asked.split):
             continue
         for label, told in estimates(material, asked, measure.metric).items():
-            yield _row(measure, material, asked, label, told, data, noise)
+            if label in shown:
+                yield _row(measure, material, asked, label, told, data, noise)
 
 
 def _row(

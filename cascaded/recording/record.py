@@ -22,7 +22,7 @@ from cascaded.learning.trained import Trained
 from cascaded.recording.about import is_recorded, origin, trace_file
 from cascaded.recording.views import Still, Take, View
 from cascaded.trace.origin import Origin
-from cascaded.trace.store import Form, Recording
+from cascaded.trace.store import Form, Recording, note_of
 
 PIXELS = 256_000
 """Pixels of all frames that are shown at once: 250 images of CIFAR."""
@@ -92,6 +92,8 @@ class Session:
         origins = {take: origin(self.run, self.images, self.view, take, self.shown) for take in self.view.takes}
         # all are looked at before the first is laid out: one that is refused leaves nothing behind
         waiting = [take for take, file in files.items() if again or not self.is_there(file, take, origins[take])]
+        for take in files.keys() - set(waiting):
+            note_of(files[take]).unlink(missing_ok=True)  # of a recording that was killed once all was done
         recordings = {take: self.recording(files[take], take, origins[take]) for take in waiting}
         return {file: take in recordings for take, file in files.items()}, recordings
 

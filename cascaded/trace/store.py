@@ -82,7 +82,7 @@ class Recording:
 
     def __init__(self, file: Path, form: Form, origin: Origin, portions: int = 0):
         self.file, self.form, self.origin, self.portions = file, form, origin, portions
-        self.part, self.note = file.with_suffix(".part"), file.with_suffix(".part.json")
+        self.part, self.note = file.with_suffix(".part"), note_of(file)
         self.items = form.arrays["labels"][1][0]
         self.header = form.header(origin)
         self.done = self._done_before()
@@ -149,6 +149,11 @@ class Recording:
         self.part.replace(self.file)
         flush(self.file.parent)
         self.note.unlink(missing_ok=True)
+
+
+def note_of(file: Path) -> Path:
+    """What tells how far a trace is while it is recorded. Killed at the very end, it may outlive the recording."""
+    return file.with_suffix(".part.json")
 
 
 def digest_of(arrays: Mapping[str, np.ndarray]) -> str:
