@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shlex
+import shutil
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -91,6 +92,16 @@ def test_what_is_done_is_not_done_again(reproduced):
         reproduce(("deadline",), out=reproduced, jobs=1, **SMALL)
     assert len(before) > 100
     assert stamps() == before
+
+
+def test_an_item_that_cannot_be_reproduced_does_not_stop_the_others(reproduced, tmp_path):
+    for name in ("cascaded-td-lam0", "cascaded-ce"):
+        shutil.copytree(reproduced / "runs" / "cifar10" / name, tmp_path / "runs" / "cifar10" / name)
+    message = "1 of 2 items were left out: terriers, no network of terriers is trained in .*: leave --as-is out"
+    with redirect_stdout(io.StringIO()), pytest.raises(InputError, match=message):
+        reproduce(("terriers", "run-time"), out=tmp_path, as_is=True, jobs=1, **SMALL)
+    assert [row.what for row in read_outcome(tmp_path / "results" / "run-time.json").rows][:1] == ["training time"]
+    assert not (tmp_path / "results" / "terriers.json").exists()
 
 
 def test_the_ledger_has_every_claim_and_names_the_runs(reproduced):

@@ -55,8 +55,8 @@ class Work:
     @property
     def lacking(self) -> list[str]:
         """The runs of this scale that are not trained to the end, by their places."""
-        planned = [each for each in self.item.networks if self.scale.has(each)]
-        folders = [job.folder for each in planned for job in each.jobs(self.scale.seeds_of(each), self.runs)]
+        planned = replace(self, as_is=False)
+        folders = [job.folder for job in planned.all_jobs(planned.networks)]
         return [place_of(str(folder), self.runs) for folder in folders if not is_done(folder)]
 
     @property
@@ -79,33 +79,31 @@ class Work:
 
     def asked(self) -> dict[Job, Options]:
         """Every run with its data and recipe, and what it begins with."""
-        return {job: self._options(network, job) for network in self.networks for job in self.jobs(network)}
+        found = {}
+        for network in self.networks:
+            for job, first in zip(self.jobs(network), self._starts(network), strict=True):
+                found[job] = replace(self.scale.options(network), start=first.folder if first else None)
+        return found
 
     def first(self) -> dict[Job, Options]:
         """The runs that others begin with."""
-        return {job: self.scale.options(clean) for clean in self._starts() for job in self._seeds(clean)}
+        begun = [(replace(each, noise=None), job) for each in self.networks for job in self._starts(each)]
+        return {job: self.scale.options(clean) for clean, job in begun if job is not None}
 
-    def _starts(self) -> list[Network]:
-        noisy = [network for network in self.networks if network.noise] if self.scale.starts else []
-        return list(dict.fromkeys(replace(network, noise=None) for network in noisy))
-
-    def _seeds(self, clean: Network) -> list[Job]:
-        """The runs of a clean network that noisy ones begin with: those of their seeds."""
-        return clean.jobs(self.scale.others, self.runs)
-
-    def _options(self, network: Network, job: Job) -> Options:
-        options = self.scale.options(network)
+    def _starts(self, network: Network) -> list[Job | None]:
+        """What each run of a network begins with: where it learns a noise, perhaps with the one that has not."""
         if not (network.noise and self.scale.starts):
-            return options
-        clean = replace(network, noise=None).jobs((job.seed,), self.runs)[0]
-        return replace(options, start=clean.folder)
+            return [None for _ in self.jobs(network)]
+        clean = replace(network, noise=None)
+        return [clean.jobs((job.seed,), self.runs)[0] for job in self.jobs(network)]
 
     def places(self, networks: Sequence[Network]) -> list[Path]:
         """The folders of some networks' runs; of folds, the one that holds them all."""
-        found = [job.out / job.name.partition("/")[0] if job.fold else job.folder for job in self._all(networks)]
+        found = [job.out / job.name.partition("/")[0] if job.fold else job.folder for job in self.all_jobs(networks)]
         return list(dict.fromkeys(found))
 
-    def _all(self, networks: Sequence[Network]) -> list[Job]:
+    def all_jobs(self, networks: Sequence[Network]) -> list[Job]:
+        """The runs of some networks."""
         return [job for network in networks for job in self.jobs(network)]
 
 

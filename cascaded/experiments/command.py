@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from cascaded.experiments.carry_out import Work
     from cascaded.experiments.outcome import Outcome
+    from cascaded.sweep.workers import Workers
 
 
 def reproduce(
@@ -101,17 +102,14 @@ def _print_commands(works: Sequence[Work]) -> None:
 def _reproduce(
     works: Sequence[Work], claims: bool, scale: Scale, out: Path, jobs: int | None, console: Console
 ) -> None:
-    from cascaded.experiments.carry_out import RESULTS, carry_out
+    from cascaded.experiments.carry_out import RESULTS
     from cascaded.experiments.ledger import ledger, ledger_table, write_ledger
     from cascaded.sweep.workers import workers
 
     with workers(jobs, cores()) as pool:
-        for work in works:
-            began = time.monotonic()
-            outcome = carry_out(work, pool, jobs, console)
-            console.print(outcome_table(outcome))
-            wrote = f"wrote {out / RESULTS / work.item.name}.json, .csv and {len(outcome.figures)} figures"
-            say(console, f"{work.item.name} in {minutes(time.monotonic() - began)}: {wrote}")
+        refused = {work.item.name: why for work in works if (why := _carried_out(work, pool, jobs, console))}
+    if refused and len(refused) == len(works):
+        raise next(iter(refused.values()))
     if claims:
         lines = ledger(out, scale.name)
         console.print(ledger_table(lines))
@@ -119,6 +117,25 @@ def _reproduce(
     else:
         where = "" if out == Path("out") / f"reproduce-{scale.name}" else f" --out {shlex.quote(out.as_posix())}"
         say(console, f"next: cascaded reproduce claims --scale {scale.name}{where}")
+    if refused:
+        told = "; ".join(f"{name}, {why}" for name, why in refused.items())
+        raise InputError(f"{len(refused)} of {len(works)} items were left out: {told}")
+
+
+def _carried_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> InputError | None:
+    """Carry out an item and show its table; or say why not: one whose data is not at hand does not stop the others."""
+    from cascaded.experiments.carry_out import RESULTS, carry_out
+
+    began, name = time.monotonic(), work.item.name
+    try:
+        outcome = carry_out(work, pool, jobs, console)
+    except InputError as error:
+        say(console, f"{name} is left out: {error}")
+        return error
+    console.print(outcome_table(outcome))
+    wrote = f"wrote {work.out / RESULTS / name}.json, .csv and {len(outcome.figures)} figures"
+    say(console, f"{name} in {minutes(time.monotonic() - began)}: {wrote}")
+    return None
 
 
 def outcome_table(outcome: Outcome) -> Table:
