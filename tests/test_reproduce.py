@@ -128,7 +128,7 @@ def test_the_commands_make_the_same_runs(reproduced):
         assert all(line.split()[1] in cli.COMMANDS for line in lines)
 
 
-def test_the_list_says_what_is_there_and_how_long_the_rest_would_take(reproduced, tmp_path):
+def test_the_list_says_what_is_there_and_how_long_the_rest_would_take(reproduced, tmp_path, monkeypatch):
     done, lacking = (Work(ITEMS["run-time"], small(), out) for out in (reproduced, tmp_path))
     assert seconds_left(done) == 0
     assert seconds_left(lacking) > 0
@@ -137,6 +137,9 @@ def test_the_list_says_what_is_there_and_how_long_the_rest_would_take(reproduced
     assert names == [*ITEMS, "claims"]
     assert trained[0] == "9 of 9 trained"
     assert set(left) == {"none", ""}
+    assert list(table.columns[3].cells)[names.index("terriers")] == "terriers"
+    monkeypatch.delenv("CASCADED_DATA")
+    assert list(listing(small(), reproduced).columns[3].cells)[names.index("terriers")] == "terriers (from the hub)"
 
 
 def test_the_page_is_made_from_what_is_kept(reproduced, tmp_path):

@@ -41,4 +41,20 @@ def _row(work: Work) -> list[str]:
     there = "yes" if (work.out / RESULTS / f"{item.name}.json").exists() else "no"
     left = seconds_left(work) if done < len(runs) else 0.0
     told = "none" if not left else f"about {minutes(left)}"
-    return [item.name, item.title, item.place, ", ".join(data), f"{done} of {len(runs)} trained", there, told]
+    return [
+        item.name,
+        item.title,
+        item.place,
+        ", ".join(map(_whence, data)),
+        f"{done} of {len(runs)} trained",
+        there,
+        told,
+    ]
+
+
+def _whence(data: str) -> str:
+    """A data set, and that the hub would be asked for it where it is not below $CASCADED_DATA."""
+    from cascaded.data.sources import SOURCES, local_splits
+
+    source = SOURCES[data]
+    return data if source.hub is None or local_splits(source) else f"{data} (from the hub)"
