@@ -6,7 +6,7 @@ from pathlib import Path
 
 import tyro
 
-from cascaded.exhibits import claimed
+from cascaded.exhibits import claimed, published
 from cascaded.experiments.carry_out import Work
 from cascaded.experiments.commands import commands_for
 from cascaded.experiments.items import ACCURACY, FORMS, ITEMS, find_item
@@ -133,6 +133,28 @@ def test_an_items_table_finds_the_papers_figure():
     assert paper_says("FPR at 95 % TPR, logits, all steps", "cifar10", TD0) == 13.7
     assert paper_says(ACCURACY.told, "terriers", "Shallow-Deep") == 63.2
     assert paper_says(ACCURACY.told, "svhn", TD0) is None
+
+
+def test_the_docs_print_the_papers_figures_as_they_stand_in_the_code():
+    page = (Path(__file__).parent.parent / "docs" / "experiments.md").read_text().replace("*", "")
+
+    def has(name, *cells):
+        return f"\n| {' | '.join((name, *cells))} |\n" in page
+
+    for name in ("CIFAR-10", "CIFAR-100", "TinyImageNet"):
+        data = name.lower().replace("-", "")
+        final = (*published.FINAL[data].values(), published.FINAL_CE[data])
+        assert has(name, *(f"{value:.2f}" for value in final))
+    for measure, values in published.RHO.items():
+        assert has(measure, *(f"{value:.3f}".removeprefix("0") for value in values))
+    for noise, lasting in published.PERSISTENT.items():
+        passing = (f"{value:.2f}".removeprefix("0") for value in published.TRANSIENT[noise])
+        name = "Perlin" if noise == "perlin" else noise
+        assert has(name, " / ".join(f"{value:.2f}" for value in lasting), " / ".join(passing))
+    names = {"msp": "highest probability"}
+    for form in FORMS:
+        tables = (published.AUROC, published.FPR)
+        assert has(names.get(form, form), *(" / ".join(f"{value:.1f}" for value in table[form]) for table in tables))
 
 
 def test_every_measure_of_every_item_is_a_figure_that_its_analysis_gives():
