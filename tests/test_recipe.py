@@ -1,5 +1,7 @@
 """Recipes: the paper's, the laptop's, and the rates they prescribe."""
 
+from itertools import pairwise
+
 import pytest
 
 from cascaded import Recipe
@@ -18,13 +20,27 @@ def test_the_papers_recipe_is_the_papers():
 
 def test_one_cycle_rises_and_falls_once():
     recipe = Recipe(schedule="one-cycle", epochs=4, rate=0.4, warm_up=0.25)
-    rates = [recipe.rate_at(step, 25) for step in range(100)]
+    rates = [recipe.rate_at(step, 50) for step in range(200)]
     top = rates.index(max(rates))
     assert max(rates) == pytest.approx(0.4, rel=0.02)
-    assert top in (24, 25)
+    assert top in (49, 50)
     assert rates[: top + 1] == sorted(rates[: top + 1])
     assert rates[top:] == sorted(rates[top:], reverse=True)
     assert 0 < min(rates) < 0.01
+
+
+def test_short_trainings_climb_no_faster_than_to_the_peak_in_fifty_steps():
+    recipe = RECIPES["laptop"].but(epochs=1)
+    rates = [0.0, *(recipe.rate_at(step, 31) for step in range(31))]
+    assert max(after - before for before, after in pairwise(rates)) == pytest.approx(recipe.rate / 50)
+    assert max(rates) == pytest.approx(0.1 * 21 / 50)  # step / 50 meets (1 - step / 32) / 0.8 at 21.2
+    assert 0 < rates[-1] < 0.005
+
+
+def test_trainings_of_the_usual_length_are_not_held_back():
+    recipe, steps = RECIPES["laptop"], 7030
+    for step in (0, 49, 700, 1404):
+        assert recipe.rate_at(step, steps // 10) == 0.1 * ((step + 1) / (steps + 1) / 0.2)
 
 
 def test_changes_that_are_none_are_left_out():

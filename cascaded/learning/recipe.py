@@ -10,6 +10,8 @@ from cascaded.errors import InputError
 
 Precision = Literal["float32", "bfloat16"]
 RateSchedule = Literal["steps", "one-cycle"]
+CLIMB = 50
+"""Steps that a one-cycle rate takes to its peak at the least: climbing faster, losses over all steps become nan."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class Recipe:
         nesterov: Whether momentum looks ahead.
         decay: Weight decay.
         schedule: `steps`, down by `drop` every `drop_every` epochs; `one-cycle`, up in a straight line for the share
-            `warm_up` of all steps, then down in a straight line to nothing.
+            `warm_up` of all steps, then down in a straight line to nothing. A short training does not climb faster than
+            to `rate` in 50 steps, and may not get that far.
         drop: What `steps` multiplies the rate with.
         drop_every: Epochs between two drops.
         warm_up: Share of the training in which a one-cycle rate rises.
@@ -83,8 +86,9 @@ class Recipe:
             return self.rate * self.drop ** (step // steps_an_epoch // self.drop_every)
         done = (step + 1) / (self.epochs * steps_an_epoch + 1)  # neither the first step nor the last has a rate of 0
         rising = done / self.warm_up
+        climbing = (step + 1) / CLIMB
         falling = (1 - done) / (1 - self.warm_up)
-        return self.rate * min(rising, falling)
+        return self.rate * min(rising, climbing, falling)
 
     def but(self, **changes: Any) -> Recipe:
         """The same recipe with changes; those that are None are left out."""
