@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from cascaded.experiments.page import results_page
 from cascaded.experiments.scale import SCALES, Scale
 from cascaded.experiments.showings import shown_to
 from cascaded.experiments.stages import analyse_all, record_all
+from cascaded.experiments.tried import Trial, changes, keep_trial, read_trials
 from cascaded.learning.training import Where, train
 from tests.tiny_data import tiny_data
 
@@ -153,6 +155,29 @@ def test_the_page_is_made_from_what_is_kept(reproduced, tmp_path):
     assert "Why C1 may be so." in results_page(reproduced / "results", "figures")
     with pytest.raises(InputError, match=r"has no claims\.json: cascaded reproduce claims writes it"):
         results_page(tmp_path, "figures")
+
+
+def test_what_was_tried_stands_beside_what_it_is_held_against(reproduced, tmp_path):
+    run, against = (reproduced / "runs" / "cifar10" / name / "0" for name in ("cascaded-td-lam1", "cascaded-td-lam0"))
+    found = changes(run, against, ["accuracy"])
+    answers = json.loads((run / "results.json").read_text())["analyses"]["speed_accuracy"].values()
+    told = {each["asked"]["what"]: each["result"]["headline"]["accuracy"] for each in answers}
+    assert {each.of: each.after for each in found} == told
+    with pytest.raises(InputError, match="do not both have speed of the same images: record and analyse both"):
+        changes(run, against, ["speed"])
+
+    kept = shutil.copytree(reproduced / "results", tmp_path / "results")
+    trial = Trial("another lambda", "cascaded train --lam 1", "cascaded-td-lam1/0", "cascaded-td-lam0/0", found)
+    for each in (replace(trial, command="an earlier one"), trial):
+        keep_trial(kept, each)
+    assert read_trials(kept) == [trial]
+    page = results_page(kept, "figures")
+    assert "### Another lambda\n\n```bash\ncascaded train --lam 1\n```" in page
+    assert "an earlier one" not in page
+    assert all(f"| {each.of} | accuracy | {each.before:.3f} | {each.after:.3f} |" in page for each in found)
+    (kept / "tried.json").write_text("[]")
+    with pytest.raises(InputError, match="holds no trials of format 1"):
+        results_page(kept, "figures")
 
 
 def _shown(page: str) -> list[str]:

@@ -13,6 +13,7 @@ from cascaded.experiments.ledger import FILE, read_ledger, told_effect, told_int
 from cascaded.experiments.outcome import FIGURES, Outcome, read_outcome
 from cascaded.experiments.rows import Row
 from cascaded.experiments.scale import SCALES
+from cascaded.experiments.tried import Trial, read_trials
 from cascaded.files import read_json
 
 NOTES = "notes.json"
@@ -24,7 +25,8 @@ def results_page(folder: Path, figures: str) -> str:
     """The page, in Markdown.
 
     Args:
-        folder: What `cascaded reproduce` wrote: claims.json and a file an item; notes.json if there are any.
+        folder: What `cascaded reproduce` wrote: claims.json and a file an item; notes.json and tried.json if there are
+            any.
         figures: Where the page finds the figures, relative to itself.
     """
     if not (folder / FILE).exists():
@@ -34,6 +36,7 @@ def results_page(folder: Path, figures: str) -> str:
     found = [read_outcome(folder / f"{name}.json") for name in ITEMS if (folder / f"{name}.json").exists()]
     missing = [item for name, item in ITEMS.items() if not (folder / f"{name}.json").exists()]
     parts = [_head(scale, notes), _ledger(lines, notes)]
+    parts += [_tried(trials)] if (trials := read_trials(folder)) else []
     parts += [_item(outcome, figures, folder) for outcome in found]
     if missing:
         told = "\n".join(f"- `{item.name}`: {item.title.lower()} ({item.place})" for item in missing)
@@ -82,6 +85,17 @@ def _claim_table(lines: Sequence[ClaimLine]) -> str:
         for line in lines
     ]
     return _table(["measured", "effect", "95 % interval", "over", "the paper's", "holds", "runs"], rows)
+
+
+def _tried(trials: Sequence[Trial]) -> str:
+    """What differs from the scale, and what that changed."""
+    parts = ["## What else was tried", "Each network against the one of this scale that it differs from; one seed."]
+    for trial in trials:
+        rows = [[each.of, each.what, _number(each.before), _number(each.after)] for each in trial.changes]
+        parts.append(f"### {trial.what[0].upper()}{trial.what[1:]}")
+        parts.append(f"```bash\n{trial.command}\n```")
+        parts.append(_table(["on", "what", f"`{trial.against}`", f"`{trial.run}`"], rows))
+    return "\n\n".join(parts)
 
 
 def _item(outcome: Outcome, figures: str, folder: Path) -> str:
