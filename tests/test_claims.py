@@ -169,6 +169,49 @@ def test_a_figure_that_not_every_network_has_is_not_judged():
     assert "not every network reaches it" in line.how
 
 
+def test_a_figure_that_no_network_has_is_told_as_such():
+    asked = made_asked("taxonomic_compliance")
+    never = (asked, {"headline": {"first step at 0.35": None, "mean compliance": 0.2}})
+    lines = claim_lines(made_material({TD0: {0: [never]}, CE: {0: [never]}}))
+    (line,) = [line for line in lines if "sooner" in line.what]
+    assert (line.effect, line.verdict, line.command) == (None, "not measured", "")
+    assert "not every network reaches it" in line.how
+    assert line.runs == ("made/cascaded-td-0.0/0", "made/cascaded-ce-None/0")
+
+
+def test_a_difference_names_the_runs_of_the_seeds_that_both_models_have():
+    asked = made_asked("speed_accuracy")
+    answer = (asked, {"headline": {"accuracy": 0.5}})
+    told = {"a": "cascaded-td(0)", "b": "cascaded-td(1)", "difference": 0.1, "low": 0.05, "high": 0.15, "n": 40}
+    table = {"analysis": asked.analysis, "of": asked.what, "images": asked.images, "shown": asked.shown}
+    tables = [{**table, "metric": "accuracy", "estimates": {}, "differences": [told]}]
+    lines = claim_lines(made_material({TD0: {0: [answer], 1: [answer]}, TD1: {0: [answer], 2: [answer]}}, tables))
+    (line,) = [line for line in lines if line.claim == "C1"]
+    assert line.runs == ("made/cascaded-td-0.0/0", "made/cascaded-td-1.0/0")
+
+
+def test_centrality_is_read_from_held_out_images_where_there_are_such():
+    test, held_out = (made_asked("prototypicality", split=split) for split in ("test", "validation"))
+    answers = [(asked, {"headline": {"rho centrality": 0.5}}) for asked in (test, held_out)]
+    pair = {"a": "cascaded-td(0)", "b": "cascaded-ce", "difference": 0.1, "low": 0.05, "high": 0.15, "n": 4}
+    tables = [
+        {
+            "analysis": asked.analysis,
+            "of": asked.what,
+            "images": asked.images,
+            "shown": asked.shown,
+            "metric": "rho centrality",
+            "estimates": {},
+            "differences": [pair],
+        }
+        for asked in (test, held_out)
+    ]
+    for shown, of in ((answers, held_out), (answers[:1], test)):
+        lines = claim_lines(made_material({TD0: {0: shown}, CE: {0: shown}}, tables))
+        (line,) = [line for line in lines if line.claim == "C3" and line.effect is not None]
+        assert line.what.endswith(of.what)
+
+
 def test_where_there_is_fine_time_latency_is_read_from_it_and_final_accuracy_from_whole_steps():
     whole, fine = (made_asked("speed_accuracy", kernel=kernel) for kernel in ("osd", "ews:0.9"))
     pair = {"a": "cascaded-td(0)", "b": "cascaded-td(1)", "low": 0.1, "high": 0.3, "n": 4}

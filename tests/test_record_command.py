@@ -65,6 +65,13 @@ def test_what_was_damaged_is_recorded_again(here, monkeypatch, capsys):
     assert "there already" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("limit", ["358", "359", "9999"])
+def test_a_limit_that_leaves_nothing_out_is_none(here, monkeypatch, limit):
+    cascaded(monkeypatch, "runs/td/0", "--steps", "2", "--limit", limit)
+    part = "-358images" if limit == "358" else ""
+    assert [file.stem for file in here.glob("runs/td/0/traces/*.safetensors")] == [f"digits-test-osd-2{part}"]
+
+
 def test_transient_noise_makes_a_trace_for_every_number_of_noisy_frames(here, monkeypatch):
     words = ["--noise", "focus", "--protocol", "transient", "--noisy", "1", "3", "--trials", "2", "--seed", "4"]
     cascaded(monkeypatch, "runs/td/0", *words, "--limit", "10", "--steps", "2")

@@ -68,7 +68,7 @@ def test_an_item_has_its_table_its_figures_and_the_runs_they_came_from(reproduce
     assert {row.what for row in outcome.rows} >= {measure.told for measure in item.measures if measure.unit == "%"}
     assert {row.data for row in outcome.rows} == {each.data for each in Work(item, small(), reproduced).networks}
     for row in outcome.rows:
-        assert row.runs
+        assert row.runs or row.what == "a training step, times CascadedCE's"  # of networks made for it
         assert all((reproduced / "runs" / run / "spec.json").exists() for run in row.runs)
     with (reproduced / "results" / f"{name}.csv").open() as file:
         assert [float(each["value"]) for each in csv.DictReader(file)] == [row.value for row in outcome.rows]
@@ -82,6 +82,15 @@ def test_an_item_has_its_table_its_figures_and_the_runs_they_came_from(reproduce
 def test_no_two_items_write_the_same_figure(reproduced):
     keys = [key for name in ITEMS for key, _, _ in read_outcome(reproduced / "results" / f"{name}.json").figures]
     assert len(set(keys)) == len(keys)
+
+
+def test_an_items_figures_are_of_what_it_has_shown(reproduced):
+    """Whatever other items have shown the same networks before."""
+    for name in ITEMS:
+        keys = [key for key, _, _ in read_outcome(reproduced / "results" / f"{name}.json").figures]
+        shows = set(ITEMS[name].shows)
+        assert "fine" in shows or not [key for key in keys if "-ews-" in key], name
+        assert shows & {"serial", "persistent", "transient"} or not [key for key in keys if "ce-serial" in key], name
 
 
 def test_what_is_done_is_not_done_again(reproduced):
@@ -114,6 +123,31 @@ def test_the_ledger_has_every_claim_and_names_the_runs(reproduced):
     measured = [line for line in lines if line.effect is not None]
     assert {line.claim for line in measured} == set(CLAIMS)
     assert all(line.runs and (reproduced / "runs" / line.runs[0]).is_dir() for line in measured)
+
+
+def test_a_run_that_has_just_begun_takes_nothing_from_the_ledger(reproduced, tmp_path):
+    shutil.copytree(reproduced / "runs" / "cifar10", tmp_path / "runs" / "cifar10")
+    before = ledger(tmp_path, "laptop")
+    spec = json.loads((reproduced / "runs" / "cifar10" / "cascaded-td-lam0" / "0" / "spec.json").read_text())
+    begun = tmp_path / "runs" / "cifar10" / "cascaded-td-lam0" / "1"
+    begun.mkdir()
+    (begun / "spec.json").write_text(json.dumps({**spec, "seed": 1}))
+    assert any(line.effect is not None for line in before)
+    assert repr(ledger(tmp_path, "laptop")) == repr(before)
+
+
+def test_runs_of_another_recipe_are_not_taken_for_this_scales(reproduced):
+    other = {**SMALL, "epochs": 2}
+    with redirect_stdout(io.StringIO()), pytest.raises(InputError, match=r"is another run \(epochs 1 -> 2\)"):
+        reproduce(("noise-persistent",), out=reproduced, as_is=True, jobs=1, **other)
+    table = listing(SCALES["laptop"].smaller(**other), reproduced)
+    assert next(iter(table.columns[4].cells)) == "0 of 9 trained, 9 other runs in their place"
+
+
+def test_what_networks_begin_with_counts_among_what_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr("cascaded.experiments.estimate.seconds_an_image", lambda *_: 1.0)
+    monkeypatch.setattr("cascaded.experiments.estimate.cores", lambda: 1)
+    assert seconds_left(Work(ITEMS["noise-persistent"], small(), tmp_path)) == (12 + 2) * 100
 
 
 def test_the_commands_make_the_same_runs(reproduced):

@@ -12,10 +12,13 @@ from cascaded.experiments.commands import commands_for
 from cascaded.experiments.items import ACCURACY, FORMS, ITEMS, find_item
 from cascaded.experiments.network import Network
 from cascaded.experiments.paper import EVERY_FRAME, LAST, TD0, paper_says
+from cascaded.experiments.rows import rows_of, shown_by
 from cascaded.experiments.scale import SCALES
 from cascaded.experiments.showings import shown_to
 from cascaded.learning.recipe import RECIPES
 from cascaded.recording.command import Showing
+from cascaded.results.groups import Condition, Group
+from tests.made_materials import made_asked, made_material
 
 PAPER, LAPTOP = SCALES["paper"], SCALES["laptop"]
 EVERY = [network for item in ITEMS.values() for network in item.networks]
@@ -132,7 +135,21 @@ def test_an_items_table_finds_the_papers_figure():
     assert paper_says(ITEMS["taxonomy"].measures[0].told, "cifar100", LAST) == 8
     assert paper_says("FPR at 95 % TPR, logits, all steps", "cifar10", TD0) == 13.7
     assert paper_says(ACCURACY.told, "terriers", "Shallow-Deep") == 63.2
+    assert paper_says("AUROC, without MetaCog", "cifar10", TD0) == 89.5
     assert paper_says(ACCURACY.told, "svhn", TD0) is None
+
+
+def test_where_folds_have_judged_held_out_images_single_runs_do_not_stand_beside_them():
+    asked = made_asked("prototypicality", split="validation", kernel="ews:0.9")
+    material = made_material({("cascaded-td", 0.0): {0: [(asked, {"headline": {"rho centrality": 0.5}})]}})
+    (single,) = material.conditions
+    (seed, answered), *_ = single.group.by_seed.items()
+    subject = replace(answered.subject, runs=(Path("fold1of2/0"), Path("fold2of2/0")))
+    folds = Group("folds", {seed: replace(answered, subject=subject)})
+    both = replace(material, conditions=(single, Condition("folds", folds, single.by_seed)))
+    item = ITEMS["prototypicality"]
+    assert [row.value for row in rows_of(item, shown_by(item, material), "cifar10")] == [0.5]
+    assert [row.model for row in rows_of(item, shown_by(item, both), "cifar10")] == ["folds"]
 
 
 def test_the_docs_print_the_papers_figures_as_they_stand_in_the_code():

@@ -58,6 +58,7 @@ class Test:
         unit: What the effect is in.
         noise: Under which noise; empty for any.
         time: Where a model was run in whole steps and in finer ones, which to look at; empty for both.
+        split: Of which images, where there are such; empty for all that there are.
         null: Whether the paper finds no difference here, so that an interval that holds 0 is as it says.
     """
 
@@ -73,12 +74,15 @@ class Test:
     unit: str = "points"
     noise: str = ""
     time: Literal["", "whole", "fine"] = ""
+    split: str = ""
     null: bool = False
 
 
 INFORMATION_LOST = ("focus", "occlusion", "perlin", "resolution")
 """The noises that take information away; rotation and translation only move it."""
 NO_DIFFERENCE = "human agreement"
+SPLITS = {"centrality": "validation", "C-score": "validation", "human agreement": "test"}
+"""C-scores and the paper's centrality are of training images, judged by networks that have not seen them."""
 PROTOTYPICALITY = (*RHO, "typicality")  # the last is known of embedded data alone, which the paper has not
 
 
@@ -111,6 +115,7 @@ def _noisy(
 FINAL_EFFECTS = {data: _by_lambda(figures) for data, figures in FINAL.items()}
 AREA = "area under the curve of stopping by confidence, in steps"
 FIGURE = "a figure, no number"
+COMPLIANCE = "taxonomic_compliance"
 
 TESTS: tuple[Test, ...] = (
     Test("C1", "speed_accuracy", "accuracy", _below_one, TD1, "accuracy at the last step", FINAL_EFFECTS, time="whole"),
@@ -130,14 +135,15 @@ TESTS: tuple[Test, ...] = (
             scale=1,
             unit="rho",
             time="fine",
+            split=SPLITS.get(measure, ""),
             null=measure == NO_DIFFERENCE,
         )
         for measure in PROTOTYPICALITY
     ),
-    Test("C4", "taxonomic_compliance", "compliance above chance", TD0, None, "mean compliance above chance", FIGURE),
+    Test("C4", COMPLIANCE, "compliance above chance", TD0, None, "mean compliance above chance", FIGURE, time="whole"),
     Test(
         "C4",
-        "taxonomic_compliance",
+        COMPLIANCE,
         "first step at 0.35",
         TD0,
         CE,
@@ -148,7 +154,7 @@ TESTS: tuple[Test, ...] = (
         "steps",
         time="whole",
     ),
-    Test("C4", "taxonomic_compliance", "mean compliance", TD0, CE, "mean compliance over steps", FIGURE),
+    Test("C4", COMPLIANCE, "mean compliance", TD0, CE, "mean compliance over steps", FIGURE, time="whole"),
     *_noisy("persistent_noise", "accuracy", "accuracy under lasting", PERSISTENT, 1),
     *_noisy("transient_noise", "dip", "drop saved under passing", TRANSIENT, -1),
     *(

@@ -7,6 +7,7 @@ Intervals are over seeds where there are at least three, else over images, of th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 from cascaded.exhibits.claimed import CLAIMS, TESTS, Test
@@ -42,35 +43,43 @@ def _lines(material: Material, test: Test, says: str) -> Iterator[ClaimLine]:
                     yield _line(test, says, asked, [known[label]], told["value"], told, material)
         return
     tables = {row_of(table): table for table in material.tables(test.analysis, test.metric)}
+    pairs = [pair for pair in permutations(known.values(), 2) if _meant(test, *pair)]
     for asked in _asked(material, test):
-        for told in tables.get(asked.row, {}).get("differences", ()):
-            for one, other, sign in ((told["a"], told["b"], 1), (told["b"], told["a"], -1)):
-                if _meant(test, known.get(one), known.get(other)):
-                    pair = [known[one], known[other]]
-                    yield _line(test, says, asked, pair, sign * told["difference"], _turned(told, sign), material)
+        told = _both_ways(tables.get(asked.row, {}).get("differences", ()))
+        for pair in pairs:
+            if difference := told.get((pair[0].label, pair[1].label)):
+                yield _line(test, says, asked, pair, difference["difference"], difference, material)
+            elif _some_lack(material, asked, test.metric, pair):
+                yield _line(test, says, asked, pair, None, {}, material)
 
 
-def _meant(test: Test, one: Condition[Asked] | None, other: Condition[Asked] | None) -> bool:
+def _both_ways(differences: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Differences by who is above whom, each also the other way round."""
+    found = {(each["a"], each["b"]): each for each in differences}
+    return found | {(each["b"], each["a"]): _turned(each) for each in differences}
+
+
+def _meant(test: Test, one: Condition[Asked], other: Condition[Asked]) -> bool:
     """Whether a claim is about these two: the models it names, alike in everything else."""
-    if one is None or other is None or test.b is None:
+    if test.b is None:
         return False
     alike = kind_of(one.group.first, "model", "lam") == kind_of(other.group.first, "model", "lam")
     return alike and test.a(*role(one)) and test.b(*role(other))
 
 
-def _turned(told: Mapping[str, Any], sign: int) -> dict[str, Any]:
-    """A difference, or the same the other way round."""
-    if sign > 0:
-        return dict(told)
-    items = {"over items": _turned(told["over items"], sign)} if "over items" in told else {}
+def _turned(told: Mapping[str, Any]) -> dict[str, Any]:
+    """A difference the other way round."""
+    items = {"over items": _turned(told["over items"])} if "over items" in told else {}
     ends = {"low": told["high"], "high": told["low"]}
+    ends |= {"difference": told["difference"]} if "difference" in told else {}
     return {**told, **{name: None if each is None else -each for name, each in ends.items()}, **items}
 
 
 def _asked(material: Material, test: Test) -> list[Asked]:
-    """What a measurement is read from, in the time that it asks for where there is such."""
+    """What a measurement is read from, in the time and of the images that it asks for where there are such."""
     rows = material.rows(test.analysis, test.noise or None)
-    return [asked for asked in rows if not test.time or asked.is_fine == (test.time == "fine")] or rows
+    rows = [asked for asked in rows if not test.time or asked.is_fine == (test.time == "fine")] or rows
+    return [asked for asked in rows if test.split in ("", asked.split)] or rows
 
 
 def _line(
@@ -78,10 +87,19 @@ def _line(
     says: str,
     asked: Asked,
     who: Sequence[Condition[Asked]],
-    effect: float,
+    effect: float | None,
     told: Mapping[str, Any],
     material: Material,
 ) -> ClaimLine:
+    """A measurement as it is told; its effect is None where a network has no such figure."""
+    names = " against ".join(material.names[each.label] for each in who)
+    what = f"{test.told}, {names}{_untrained(asked, who)}{_unlike(material, asked, who)}: {asked.what}"
+    paper = _paper(test, asked, role(who[0])[1])
+    shared = set.intersection(*(material.seeds_of(each.label, asked.row) for each in who))
+    runs = tuple(run for each in who for run in material.runs_of(each.label, asked.row, shared))
+    if effect is None:
+        nothing = (None, None, None, test.unit, UNREACHED)
+        return ClaimLine(test.claim, says, what, *nothing, paper, "not measured", runs=runs)
     factor = test.sign * test.scale
     low, high, how = interval_of(told, alone=test.b is None)
     ends = sorted(factor * each + 0.0 for each in (low, high) if each is not None)  # adding 0: no zero is negative
@@ -91,10 +109,6 @@ def _line(
         how += "; as the paper says, but the interval holds 0"
     if _some_lack(material, asked, test.metric, who):
         verdict, how = "not measured", UNREACHED
-    names = " against ".join(material.names[each.label] for each in who)
-    what = f"{test.told}, {names}{_untrained(asked, who)}{_unlike(material, asked, who)}: {asked.what}"
-    paper = _paper(test, asked, role(who[0])[1])
-    runs = tuple(run for each in who for run in material.runs_of(each.label, asked.row))
     return ClaimLine(test.claim, says, what, factor * effect + 0.0, *bounds, test.unit, how, paper, verdict, runs=runs)
 
 

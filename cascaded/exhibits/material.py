@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -83,11 +83,18 @@ class Material:
         }
         return {label: by_seed for label, by_seed in told.items() if by_seed}
 
-    def runs_of(self, label: str, row: Row) -> tuple[str, ...]:
-        """The runs whose answers to something stand together under a label."""
-        condition = next(each for each in self.conditions if each.label == label)
-        subjects = {seed: answered.subject for seed, answered in condition.group.by_seed.items()}
-        return tuple(subjects[seed].name for seed, by_row in sorted(condition.by_seed.items()) if row in by_row)
+    def seeds_of(self, label: str, row: Row) -> set[int]:
+        """The seeds whose answers to something stand together under a label."""
+        return {seed for seed, by_row in self._condition(label).by_seed.items() if row in by_row}
+
+    def runs_of(self, label: str, row: Row, seeds: Collection[int] | None = None) -> tuple[str, ...]:
+        """Their runs; where some seeds are named, of these alone."""
+        known = self._condition(label).group.by_seed
+        shown = self.seeds_of(label, row) & (set(known) if seeds is None else set(seeds))
+        return tuple(known[seed].subject.name for seed in sorted(shown))
+
+    def _condition(self, label: str) -> Condition[Asked]:
+        return next(each for each in self.conditions if each.label == label)
 
     def told(self, asked: Asked) -> list[dict[str, Any]]:
         """All answers to one question, whoever gave them."""

@@ -11,7 +11,7 @@ from jaxtyping import Float64
 from cascaded.exhibits.kinds import Dot, Series, Way
 from cascaded.exhibits.material import Material, row_of
 from cascaded.results.asked import Asked
-from cascaded.results.comparison import FEW
+from cascaded.results.comparison import FEW, headline_of
 from cascaded.statistics import corrected_sem, over_seeds, sem
 
 Points = tuple[Sequence[float], Sequence[float]]
@@ -130,8 +130,9 @@ def estimates(material: Material, asked: Asked, metric: str) -> dict[str, dict[s
             return {label: table["estimates"][label] for label in material.names if label in table["estimates"]}
     found = {}
     for label, by_seed in material.answers(asked.row).items():
-        values = [result["headline"].get(metric) for result in by_seed.values()]
-        if values and None not in values:
+        told = map(headline_of, by_seed.values())
+        values = [each[metric] for each in told if metric in each]
+        if len(values) == len(by_seed):
             found[label] = _uncompared(values, [result.get("intervals", {}).get(metric) for result in by_seed.values()])
     return found
 

@@ -13,9 +13,10 @@ from cascaded.experiments.items import Item
 from cascaded.experiments.network import Network
 from cascaded.experiments.scale import Scale
 from cascaded.experiments.showings import shown_to
-from cascaded.experiments.stages import analyse_all, compare, record_all, train_all
+from cascaded.experiments.stages import COMPARISON, analyse_all, compare, record_all, train_all
 from cascaded.learning.options import Options
-from cascaded.learning.runs import is_done
+from cascaded.learning.runs import check_spec, is_done, read_spec
+from cascaded.learning.spec import Spec
 from cascaded.progress import say
 from cascaded.sweep.plan import Job
 
@@ -85,6 +86,15 @@ class Work:
                 found[job] = replace(self.scale.options(network), start=first.folder if first else None)
         return found
 
+    def specs(self) -> dict[Job, Spec]:
+        """What every run that is there should be; the weights that it began with aside."""
+        found = {}
+        for job, options in self.asked().items():
+            if (job.folder / "spec.json").exists():
+                spec = replace(options, start=None).spec(job.model, job.lam, job.seed)
+                found[job] = replace(spec, fold=job.fold, start=read_spec(job.folder).start)
+        return found
+
     def first(self) -> dict[Job, Options]:
         """The runs that others begin with."""
         begun = [(replace(each, noise=None), job) for each in self.networks for job in self._starts(each)]
@@ -122,6 +132,8 @@ def carry_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> 
     name = work.item.name
     if not work.networks:
         raise InputError(f"no network of {name} is trained in {work.runs}: leave --as-is out, and they will be")
+    for job, spec in work.specs().items():
+        check_spec(job.folder, spec)
     if not work.as_is:
         say(console, f"{name}, 1 of 4: training {len(work.first()) + len(work.asked())} networks")
         for asked in (work.first(), work.asked()):
@@ -155,14 +167,14 @@ def findings(work: Work) -> tuple[list[Row], list[Figure]]:
     """Table and figures of an item, from what was analysed; nothing is computed but means over seeds."""
     from cascaded.exhibits.exhibition import figures as chosen_figures
     from cascaded.exhibits.speed import key
-    from cascaded.experiments.rows import drawn, rows_of
+    from cascaded.experiments.rows import drawn, rows_of, shown_by
     from cascaded.experiments.run_time import run_times
 
     if not work.item.measures:
         return run_times(work), []
     rows, figures = [], []
     for networks in work.parts.values():
-        material = material_of(work, networks)
+        material = shown_by(work.item, material_of(work, networks))
         rows += [_named(row, work) for row in rows_of(work.item, material, networks[0].data, networks[0].noise or "")]
         own = chosen_figures(material, work.item.figures)
         # another item may draw the same with other networks
@@ -174,7 +186,7 @@ def material_of(work: Work, networks: Sequence[Network]) -> Material:
     """What is known of some networks of one part, compared as all of that part were."""
     from cascaded.exhibits.material import gather
 
-    compared = work.runs / networks[0].part / "comparison.json"
+    compared = work.runs / networks[0].part / COMPARISON
     return gather(work.places(networks), compared if compared.exists() else None)
 
 

@@ -53,10 +53,11 @@ def reproduce(
         items: What to reproduce.
         scale: `laptop`, narrow networks and a short recipe, for two cores; `paper`, the paper's own, for GPUs.
         out: Where everything is kept; out/reproduce-SCALE by default.
-        list_items: Tell what there is to reproduce, what is there already, and how long the rest would take.
+        list_items: Tell what there is to reproduce, what is there already, and how long the training left would take.
         commands: Only print the commands that do the same, step by step.
         as_is: Train nothing: tables and figures of the networks that are trained already.
-        data_limit: Learn from so many images only, and show no more.
+        data_limit: Learn from so many images only, and show no more: a smoke form, in which fine time has 30 steps and
+            stopper and MetaCog learn for 5 epochs.
         epochs: Passes over the training images, instead of the scale's.
         width: Channels of the first stage, instead of the scale's.
         seeds: Instead of the scale's.

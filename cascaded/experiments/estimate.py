@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -80,12 +81,11 @@ def seconds_left(work: Work) -> float:
     from cascaded.learning.runs import is_done
 
     left = 0.0
-    for network in work.networks:
-        options = work.scale.options(network)
-        recipe = options.spec(network.model, network.lam, 0).recipe
-        images = options.limit or round(SIZES.get(network.data, TERRIERS)[0] * (1 - recipe.held_out))
-        waiting = sum(not is_done(job.folder) for job in work.jobs(network))
-        if waiting:
-            each = seconds_an_image(network.model, network.data, work.scale.name, recipe.width)
-            left += waiting * recipe.epochs * images * each
+    for job, options in (work.first() | work.asked()).items():
+        if is_done(job.folder):
+            continue
+        recipe = replace(options, start=None).spec(job.model, job.lam, job.seed).recipe
+        images = options.limit or round(SIZES.get(options.data, TERRIERS)[0] * (1 - recipe.held_out))
+        each = seconds_an_image(job.model, options.data, work.scale.name, recipe.width)
+        left += recipe.epochs * images * each
     return left / cores()

@@ -101,6 +101,8 @@ ACCURACY = Measure("speed_accuracy", "accuracy", "accuracy at the last step", ti
 SOONER = "steps to 95 % of its last accuracy"
 RULES = ("stopper", "threshold", "deadline")
 FORMS = ("msp", "entropy", "softmax", "logits")
+OUTSIDE = {"auroc": "AUROC", "fpr": "FPR at 95 % TPR"}
+BASELINE = "without MetaCog"
 
 _ALL = (
     Item(
@@ -211,10 +213,16 @@ _ALL = (
         _cascades(("cifar10",), ("0",), ce=False),
         ("fine", "held out", "outside"),
         tuple(
-            Measure("out_of_distribution", f"{metric} {form} {steps}", f"{told}, {form}, {steps} step{s}")
-            for metric, told in (("auroc", "AUROC"), ("fpr", "FPR at 95 % TPR"))
-            for form in FORMS
-            for steps, s in (("last", ""), ("all", "s"))
+            measure
+            for metric, told in OUTSIDE.items()
+            for measure in (
+                *(
+                    Measure("out_of_distribution", f"{metric} {form} {steps}", f"{told}, {form}, {steps} step{s}")
+                    for form in FORMS
+                    for steps, s in (("last", ""), ("all", "s"))
+                ),
+                Measure("out_of_distribution", f"{metric} baseline", f"{told}, {BASELINE}"),
+            )
         ),
         figures=("outside",),
         drawn=True,
@@ -234,7 +242,10 @@ _ALL = (
         "appendix",
         (*_cascades(("terriers",), ("0", "0.55", "1"), ce=False), Network("serial-td-multihead", "1", "terriers")),
         ("whole",),
-        (ACCURACY,),
+        (
+            ACCURACY,
+            Measure("speed_accuracy", "cost at accuracy 0.5, deadline", "steps to 50 % right", "steps", "whole"),
+        ),
         figures=("speed-steps", "accuracy"),
         drawn=True,
     ),

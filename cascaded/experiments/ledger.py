@@ -11,6 +11,7 @@ from cascaded.errors import InputError
 from cascaded.exhibits.claimed import CLAIMS
 from cascaded.exhibits.page import ClaimLine
 from cascaded.experiments.carry_out import RUNS, place_of
+from cascaded.experiments.stages import COMPARISON, trained_in
 from cascaded.files import read_json, write_json
 
 if TYPE_CHECKING:
@@ -39,14 +40,15 @@ def ledger(out: Path, scale: str) -> list[ClaimLine]:
     """
     from cascaded.exhibits.claims import claim_lines
     from cascaded.exhibits.material import gather
-    from cascaded.learning.runs import find_runs
 
     runs = out / RUNS
     parts = [part for part in sorted(runs.iterdir()) if part.is_dir()] if runs.is_dir() else []
     found: list[ClaimLine] = []
     for part in parts:
-        if (part / "comparison.json").exists() and find_runs([part]):
-            found += [_placed(line, runs) for line in claim_lines(gather((part,))) if line.effect is not None]
+        compared = part / COMPARISON
+        if compared.exists() and (done := trained_in(part)):
+            lines = claim_lines(gather(done, compared))
+            found += [_placed(line, runs) for line in lines if not line.command]  # a command: nothing was measured
     if not found:
         raise InputError(f"nothing is reproduced in {out}: cascaded reproduce table-lambda makes a beginning")
     return [line for claim in CLAIMS for line in _of(claim, found, scale)]
@@ -92,7 +94,7 @@ def ledger_table(lines: Sequence[ClaimLine]) -> Table:
     colours = {"yes": "green", "no": "red"}
     for line in lines:
         verdict = f"[{colours[line.verdict]}]{line.verdict}[/]" if line.verdict in colours else line.verdict
-        what = line.what if line.effect is not None else f"{line.what}: {line.command}"
+        what = f"{line.what}: {line.command}" if line.command else line.what
         table.add_row(
             line.claim, escape(what), told_effect(line), told_interval(line), escape(line.how), line.paper, verdict
         )

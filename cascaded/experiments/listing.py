@@ -1,4 +1,4 @@
-"""`cascaded reproduce --list`: what there is to reproduce, what is there already, and how long the rest would take."""
+"""`cascaded reproduce --list`: what there is to reproduce, what is there already, and how long training would take."""
 
 from __future__ import annotations
 
@@ -32,21 +32,23 @@ def listing(scale: Scale, out: Path) -> Table:
 
 def _row(work: Work) -> list[str]:
     from cascaded.experiments.estimate import seconds_left
-    from cascaded.learning.runs import is_done
+    from cascaded.learning.runs import is_done, read_spec
 
-    item, runs = work.item, [job.folder for network in work.networks for job in work.jobs(network)]
-    done = sum(map(is_done, runs))
+    item, specs, runs = work.item, work.specs(), len(work.asked())
+    own = [job.folder for job, spec in specs.items() if not read_spec(job.folder).differences(spec)]
+    done, others = sum(map(is_done, own)), len(specs) - len(own)
+    trained = f"{done} of {runs} trained" + (f", {others} other runs in their place" if others else "")
     data = list(dict.fromkeys(network.data for network in work.networks))
     data += list(work.scale.outside) if "outside" in item.shows else []
     there = "yes" if (work.out / RESULTS / f"{item.name}.json").exists() else "no"
-    left = seconds_left(work) if done < len(runs) else 0.0
+    left = seconds_left(work) if done < runs else 0.0
     told = "none" if not left else f"about {minutes(left)}"
     return [
         item.name,
         item.title,
         item.place,
         ", ".join(map(_whence, data)),
-        f"{done} of {len(runs)} trained",
+        trained,
         there,
         told,
     ]

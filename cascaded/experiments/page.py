@@ -61,12 +61,13 @@ def _ledger(lines: Sequence[ClaimLine], notes: Mapping[str, str]) -> str:
     parts = [
         "## The claims",
         "A claim holds where the 95 % interval of its effect is above 0; effects are counted so that above 0 is the "
-        "paper's way. `cascaded reproduce claims` prints the same.",
+        "paper's way. Where the paper finds no difference, an interval that holds 0 is as it says. "
+        "`cascaded reproduce claims` prints the same.",
     ]
     for claim, group in groupby(lines, key=lambda line: line.claim):
         own = list(group)
         parts.append(f"### {claim}: {own[0].says.rstrip('.')}")
-        parts.append(_claim_table(own) if own[0].effect is not None else f"Not measured: `{own[0].command}`.")
+        parts.append(f"Not measured: `{own[0].command}`." if own[0].command else _claim_table(own))
         parts += [notes[claim]] if claim in notes else []
     return "\n\n".join(parts)
 
@@ -105,11 +106,13 @@ def _item(outcome: Outcome, figures: str, folder: Path) -> str:
         parts.append(f"![{title}]({figures}/{key}.svg)\n\n*{title}.* {caption}")
     rows = []
     for row in outcome.rows:
-        figures_of = [_value(row), _between(row), _number(row.paper), row.how]
+        figures_of = [_value(row), _between(row), _number(row.paper), row.how, row.of]
         rows.append([_of(row), row.what, *figures_of, _runs(row.runs)])
     if outcome.lacking:
         parts.append(f"Not trained when this was made: {_runs(outcome.lacking)}.")
-    parts.append(_table(["of", "what", "here", "95 % interval", "the paper's", "over", "runs"], rows))
+    parts.append(
+        _table(["of", "what", "here", "95 % interval", "the paper's", "interval over", "measured on", "runs"], rows)
+    )
     return "\n\n".join(parts)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from cascaded.exhibits.published import (
     AUROC,
+    BASELINE_AUROC,
+    BASELINE_FPR,
     CE_STEP,
     FINAL,
     FINAL_CE,
@@ -16,7 +18,7 @@ from cascaded.exhibits.published import (
     TD_STEP,
     TRANSIENT,
 )
-from cascaded.experiments.items import ACCURACY, FORMS, ITEMS
+from cascaded.experiments.items import ACCURACY, BASELINE, FORMS, ITEMS
 
 LAST, EVERY_FRAME = "CascadedCE", "CascadedCE, serial"
 TD0 = "CascadedTD(0)"
@@ -42,6 +44,8 @@ def _told() -> Iterable[tuple[Key, float]]:
         for form in FORMS:
             for steps, value in zip(("last step", "all steps"), table[form], strict=True):
                 yield (f"{told}, {form}, {steps}", "cifar10", TD0), value
+    for told, value in {"AUROC": BASELINE_AUROC, "FPR at 95 % TPR": BASELINE_FPR}.items():
+        yield (f"{told}, {BASELINE}", "cifar10", TD0), value
 
 
 FIGURES: dict[Key, float] = dict(_told())

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cascaded.exhibits.kinds import Cell, Dot, Dots, Figure, Table
 from cascaded.exhibits.material import Material
 from cascaded.exhibits.over_seeds import estimates, interval_of, whiskers
 from cascaded.exhibits.speed import key
-from cascaded.experiments.items import Item, Measure
+from cascaded.experiments.items import Item, Measure, Shows
 from cascaded.experiments.paper import paper_says
 from cascaded.results.asked import Asked
+from cascaded.results.groups import Condition
 
-SERIAL = {"serial", "persistent", "transient"}
+SERIAL: set[Shows] = {"serial", "persistent", "transient"}
 """What networks may be shown frame by frame as well."""
+WHOLE: set[Shows] = {"whole", *SERIAL}
+"""What they are shown in whole steps; all else in fine time."""
 
 
 @dataclass(frozen=True)
@@ -60,20 +63,39 @@ class Row:
         return cls(**{**told, "runs": tuple(told["runs"])})
 
 
+def shown_by(item: Item, material: Material) -> Material:
+    """What an item has shown its networks, without what others have shown the same ones."""
+    shows = set(item.shows)
+    folded = any(len(each.group.first.runs) > 1 for each in material.conditions)
+
+    def own(condition: Condition[Asked], asked: Asked) -> bool:
+        if folded and asked.split == "validation" and len(condition.group.first.runs) == 1:
+            return False  # the folds have judged these images, and all others
+        return bool(shows - WHOLE if asked.is_fine else shows & WHOLE)
+
+    def kept(condition: Condition[Asked]) -> Condition[Asked]:
+        of_seeds = {
+            seed: {row: answer for row, answer in by_row.items() if own(condition, answer[0])}
+            for seed, by_row in condition.by_seed.items()
+        }
+        return replace(condition, by_seed={seed: by_row for seed, by_row in of_seeds.items() if by_row})
+
+    schedules = [each for each in material.conditions if shows & SERIAL or each.label == each.group.label]
+    return replace(material, conditions=tuple(map(kept, schedules)))
+
+
 def rows_of(item: Item, material: Material, data: str, noise: str = "") -> list[Row]:
     """The figures of an item that some runs of the same data and noise have."""
-    # what another item has shown serially is none of this one's
-    own = {each.label for each in material.conditions if each.label == each.group.label}
-    shown = own if not SERIAL & set(item.shows) else set(material.names)
-    return [row for measure in item.measures for row in _rows(measure, material, data, noise, shown)]
+    return [row for measure in item.measures for row in _rows(measure, material, data, noise)]
 
 
-def _rows(measure: Measure, material: Material, data: str, noise: str, shown: set[str]) -> Iterator[Row]:
+def _rows(measure: Measure, material: Material, data: str, noise: str) -> Iterator[Row]:
     for asked in material.rows(measure.analysis, noise or None):
         if measure.time and asked.is_fine != (measure.time == "fine"):
             continue
         if measure.split not in ("", asked.split):
             continue
+        shown = material.answers(asked.row)
         for label, told in estimates(material, asked, measure.metric).items():
             if label in shown:
                 yield _row(measure, material, asked, label, told, data, noise)

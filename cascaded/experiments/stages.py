@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,8 @@ from cascaded.sweep.plan import Job
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cascaded.learning.trained import Trained
+
+COMPARISON = "comparison.json"
 
 
 @dataclass(frozen=True)
@@ -63,15 +64,7 @@ def record_all(folder: Path, shown: Sequence[Shown]) -> None:
 
     run = load_run(folder, choose_device("auto"))
     for each in shown:
-        record_run(run, _at_most(run, each.showing), embeddings=each.embeddings, states=each.states)
-
-
-def _at_most(run: Trained, showing: Showing) -> Showing:
-    """A plan's limit is a wish: where there are fewer images, all of them are shown."""
-    from cascaded.recording.shown import shown_images
-
-    _, items = shown_images(run, showing.data, showing.split, None)
-    return replace(showing, limit=None) if (showing.limit or 0) >= len(items) else showing
+        record_run(run, each.showing, embeddings=each.embeddings, states=each.states)
 
 
 def analyse_all(folder: Path, epochs: int, names: Sequence[str] = ()) -> None:
@@ -86,13 +79,19 @@ def analyse_all(folder: Path, epochs: int, names: Sequence[str] = ()) -> None:
             pass
 
 
-def _is_compared(place: Path) -> bool:
-    """Whether all runs in a folder were compared, by all that they have answered."""
-    from cascaded.results.answers import fingerprints
-    from cascaded.results.subjects import comparison_file, find_subjects, place_in
+def trained_in(place: Path) -> list[Path]:
+    """The runs below a folder that are trained to the end: others have nothing to be held against yet."""
+    from cascaded.learning.runs import find_runs, is_done
 
-    subjects = find_subjects([place])
-    known = comparison_file(subjects)
+    return [run for run in find_runs([place]) if is_done(run)]
+
+
+def _is_compared(place: Path) -> bool:
+    """Whether all trained runs in a folder were compared, by all that they have answered."""
+    from cascaded.results.answers import fingerprints
+    from cascaded.results.subjects import find_subjects, place_in
+
+    subjects, known = find_subjects(trained_in(place)), place / COMPARISON
     made_from = read_json(known).get("made_from", {}) if known.exists() else {}
     return made_from == {place_in(known.parent, subject): fingerprints(subject) for subject in subjects}
 
@@ -114,7 +113,7 @@ def compare(place: Path, epochs: int, file: Path, console: Console) -> None:
     told = io.StringIO()
     try:
         with redirect_stdout(told):
-            compare_runs((place,), Settings(epochs=epochs))
+            compare_runs(trained_in(place), Settings(epochs=epochs), place / COMPARISON)
     except InputError as error:  # an analysis without an answer does not keep the others from being shown
         say(console, f"not everything could be answered: {error}")
     write_whole(file, lambda part: part.write_text(told.getvalue()))

@@ -39,7 +39,7 @@ class Showing:
         protocol: persistent, every frame is noisy (the default); transient, some between clean ones before and after.
         trials: How often every image is shown under noise; 5 by default.
         noisy: How many frames transient noise lasts, one trace each; 1 2 3 4 5 6 by default.
-        limit: Show only so many images, the same of every class.
+        limit: Show only so many images, the same of every class; all of them where there are no more.
         seed: Draws the noise.
     """
 
@@ -162,12 +162,15 @@ def record_run(
     from cascaded.recording.views import Still
 
     view = make_view(run, showing)
-    images, items = shown_images(run, showing.data, showing.split, showing.limit)
+    images, items = shown_images(run, showing.data, showing.split)
+    limit = None if (showing.limit or 0) >= len(items) else showing.limit
+    if limit is not None:
+        images, items = shown_images(run, showing.data, showing.split, limit)
     what = f"{run.folder.as_posix()}: {images.name} {images.split}"
     with _interrupted(), progress(what, len(items) * view.trials) as bar:
         if not is_done(run.folder):
             bar.say(f"{run.folder} is not trained to the end: its network of step {run.step} is recorded")
-        part = "" if showing.limit is None else f"-{showing.limit}images"
+        part = "" if limit is None else f"-{limit}images"
         options = {"embeddings": embeddings, "half": half, "again": again, "part": part}
         files = record_traces(run, images, view, items=items, told=bar.advance, **options)
         if states is not None and isinstance(view, Still):

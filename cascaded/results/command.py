@@ -80,23 +80,24 @@ def analyse(
     _conclude(subjects, names)
 
 
-def compare_runs(places: Sequence[Path], settings: Settings) -> None:
+def compare_runs(places: Sequence[Path], settings: Settings, out: Path) -> None:
     """Hold runs against each other by what they have answered; nothing is asked anew.
 
     Args:
         places: Folders of runs, or folders that hold some.
         settings: Where draws start from, and what else answers were made with.
+        out: Where the comparison goes.
     """
     from cascaded.results.groups import Answered
     from cascaded.results.registry import ANALYSES
-    from cascaded.results.subjects import comparison_file, find_subjects
+    from cascaded.results.subjects import find_subjects
 
     console, names = wide_console(), list(ANALYSES)
     subjects = find_subjects(places)
     everything = [_with_earlier(Answered(subject, {}), ()) for subject in subjects]
     _tell(everything, names, True, console)
     if len(subjects) > 1:
-        _compare(everything, settings, comparison_file(subjects), console)
+        _compare(everything, settings, out, console)
     _conclude(subjects, names)
 
 
