@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 from cascaded.data.decode import UnreadableError, decode
 from tests.pictures import encoded, evil_pickle, picture
@@ -28,7 +28,29 @@ def test_grey_images_are_known_as_such():
 
 def test_sixteen_bits_are_scaled_not_clipped():
     deep = np.array([[0, 257, 32896, 65535]], dtype=np.uint16)
-    assert decode(encoded(deep)).pixels[0].tolist() == [[0, 1, 128, 255]]
+    for form in ("PNG", "PPM", "TIFF"):
+        assert decode(encoded(deep, form)).pixels[0].tolist() == [[0, 1, 128, 255]]
+
+
+def test_sixteen_bits_of_a_png_are_known_whatever_pillow_makes_of_them(monkeypatch):
+    deep = encoded(np.array([[0, 257, 32896, 65535]], dtype=np.uint16))
+    for mode in ("I", "I;16"):  # before 10.3 and since
+        monkeypatch.setitem(PngImagePlugin._MODES, (16, 0), (mode, "I;16B"))
+        with Image.open(io.BytesIO(deep)) as opened:
+            assert opened.mode == mode
+        assert decode(deep).pixels[0].tolist() == [[0, 1, 128, 255]]
+
+
+@pytest.mark.parametrize("form", ["TIFF", "PPM"])
+def test_fractions_have_no_agreed_white(form):
+    with pytest.raises(UnreadableError, match="no agreed white: save it with 8 or 16 bits"):
+        decode(encoded(np.array([[0.0, 0.5, 1.0]], dtype=np.float32), form))
+
+
+@pytest.mark.parametrize("most", [255, 65535, 2**31 - 1])
+def test_whole_numbers_of_32_bits_have_no_agreed_white(most):
+    with pytest.raises(UnreadableError, match="no agreed white: save it with 8 or 16 bits"):
+        decode(encoded(np.array([[0, most]], dtype=np.int32), "TIFF"))
 
 
 def test_palettes_and_transparency_become_colours():

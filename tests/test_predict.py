@@ -1,4 +1,4 @@
-"""A trained network on one's own pictures: what it is shown, when it has answered, and how that is told."""
+"""A trained network on one's own pictures: when it has answered, and how that is told."""
 
 import io
 import json
@@ -16,13 +16,12 @@ from rich.console import Console
 
 import cascaded
 from cascaded import Pretrained, Recipe, Spec, cli
-from cascaded.data.decode import decode
 from cascaded.errors import InputError
 from cascaded.learning.runs import Inputs
 from cascaded.predict.answer import Answer, ask
 from cascaded.predict.command import predict
-from cascaded.predict.drawing import Layout, class_colours, draw_answer, draw_lines, middle, pixels
-from cascaded.predict.picture import Picture, find_pictures, is_drawn, read_picture, targets
+from cascaded.predict.drawing import Layout, class_colours, draw_lines, middle, pixels
+from cascaded.predict.picture import Picture
 from cascaded.predict.terminal import bar, lines, show
 from tests.pictures import encoded, picture
 
@@ -100,69 +99,12 @@ def test_fine_time_runs_the_same_weights_in_seventy_steps():
         ask(network(model="shallow-deep"), shown, fine=True)
 
 
-@pytest.mark.parametrize("size", [(1, 1), (32, 32), (50, 20), (7, 90)])
-def test_a_picture_is_seen_as_the_library_loads_images(tmp_path, size):
-    file = tmp_path / "photo.png"
-    file.write_bytes(encoded(picture(size=size)))
-    assert read_picture(file).size == size
-    np.testing.assert_array_equal(read_picture(file).seen((3, 32, 32)).numpy(), decode(file.read_bytes(), 32).pixels)
-
-
-def test_a_picture_stands_the_way_its_camera_was_held(tmp_path):
-    turned = Image.Exif()
-    turned[0x0112] = 6  # turn a quarter to the right
-    (tmp_path / "photo.jpg").write_bytes(encoded(picture(size=(40, 20)), "JPEG", exif=turned))
-    assert read_picture(tmp_path / "photo.jpg").size == (20, 40)
-
-
-@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
-def test_what_is_transparent_is_white(tmp_path, mode):
-    image = Image.new("RGBA", (4, 2), (0, 0, 0, 255))
-    image.paste((0, 0, 0, 0), (0, 0, 2, 2))
-    image.convert(mode).save(tmp_path / "logo.png")
-    pixels = read_picture(tmp_path / "logo.png").pixels
-    assert (pixels[:, :2] == 255).all()
-    assert (pixels[:, 2:] == 0).all()
-
-
-def test_of_a_moving_picture_the_first_frame_counts(tmp_path):
-    red, blue = (Image.new("RGB", (4, 4), colour) for colour in ("red", "blue"))
-    red.save(tmp_path / "film.gif", save_all=True, append_images=[blue])
-    assert read_picture(tmp_path / "film.gif").pixels[0, 0].tolist() == [255, 0, 0]
-
-
 def test_a_network_without_colours_sees_grey():
     shown = Picture(Path("made"), np.full((5, 5, 3), (200, 100, 50), dtype=np.uint8))
     assert shown.seen((1, 8, 8)).unique().tolist() == [124]  # 0.299 red, 0.587 green, 0.114 blue
     assert ask(network(channels=1, side=8), shown).steps == 9
     with pytest.raises(InputError, match="takes images of 4 channels"):
         shown.seen((4, 8, 8))
-
-
-def test_a_folder_gives_its_pictures_and_nothing_else(tmp_path):
-    for name in ("b.png", "a.JPG", ".hidden.png", "notes.txt", "weights.npy", "below/c.png"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(encoded(picture()))
-    found = find_pictures([tmp_path, tmp_path / "b.png", tmp_path / "notes.txt"])
-    assert [file.name for file in found] == ["a.JPG", "b.png", "notes.txt"]
-
-
-def test_drawings_are_written_over_and_nothing_else_is(tmp_path, photo):
-    target = targets([photo], tmp_path)[photo]
-    draw_answer(target, read_picture(photo), answer(*CHANGING), "mine", (3, 32, 32))
-    assert is_drawn(target)
-    assert targets([photo], tmp_path) == {photo: tmp_path / "photo-over-time.png"}
-    assert find_pictures([tmp_path]) == [photo]
-    with pytest.raises(InputError, match=r"photo-over-time\.png is one of the pictures"):
-        targets([photo, target], tmp_path)
-    target.write_bytes(photo.read_bytes())
-    with pytest.raises(InputError, match=r"photo-over-time\.png is there and was not drawn"):
-        targets([photo], tmp_path)
-
-
-def test_pictures_of_one_name_have_drawings_of_their_own(tmp_path):
-    drawn = targets([tmp_path / name for name in ("a/dog.png", "b/Dog.jpg", "dog-2.png")], tmp_path)
-    assert len({file.name.casefold() for file in drawn.values()}) == 3
 
 
 def test_every_class_that_ever_led_is_drawn():
@@ -287,6 +229,7 @@ def test_pictures_that_cannot_be_read_do_not_keep_the_others_from_an_answer(tmp_
         (["photo.png", "--stop", "abc"], "--stop"),
         (["photo.png", "--top", "0"], "--top is 0: give at least 1"),
         (["photo.png", "--out", "photo.png"], "--out is photo.png, which is a file"),
+        (["photo.png", "--out", "x" * 300], "File name too long"),
         (["photo.png", "--model", "nonsense"], "there is no network 'nonsense'"),
     ],
 )
@@ -298,17 +241,3 @@ def test_wrong_words_end_in_a_sentence_and_exit_code_two(arguments, message, pho
         cli.main()
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("begins", [b"no picture", b"P6 10000 9000 255\n"])
-def test_what_is_no_picture_or_too_large_is_said_in_a_sentence(begins, tmp_path):
-    (tmp_path / "strange.png").write_bytes(begins)
-    with pytest.raises(InputError, match=r"strange\.png cannot be read as a picture .*of at most 89 million pixels"):
-        read_picture(tmp_path / "strange.png")
-
-
-def test_a_film_is_not_read_into_memory(tmp_path):
-    with (tmp_path / "film.mp4").open("wb") as opened:
-        opened.truncate(2 * 10**9)  # sparse: it takes up no room
-    with pytest.raises(InputError, match="more than 1000 million bytes"):
-        read_picture(tmp_path / "film.mp4")

@@ -13,6 +13,9 @@ if TYPE_CHECKING:  # Pillow is imported when something is decoded
 Fit = Literal["resize", "crop"]
 GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B")
 
+SIXTEEN = ("PNG", "PPM")
+"""Formats whose grey is white at 65535 also where Pillow opens it as mode I: any PPM, and PNG before Pillow 10.3."""
+
 
 class UnreadableError(Exception):
     """Bytes that are not an image; what says so is the message."""
@@ -39,6 +42,7 @@ def decode(encoded: bytes, size: int | None = None, fit: Fit = "resize") -> Deco
     try:
         with Image.open(io.BytesIO(encoded)) as opened:
             grey = opened.mode in GREY
+            check_white(opened)
             image = colour(ImageOps.exif_transpose(opened))
     # Pillow's readers fail in many ways on damaged bytes: SyntaxError, struct.error, KeyError, bomb warnings ...
     except Exception as error:
@@ -47,6 +51,12 @@ def decode(encoded: bytes, size: int | None = None, fit: Fit = "resize") -> Deco
     if size is not None and image.size != (size, size):
         image = fitted(image, size, fit)
     return Decoded(np.asarray(image).transpose(2, 0, 1), grey)
+
+
+def check_white(image: Image) -> None:
+    """Refuse grey that ends nowhere in particular: from 0 to 1 or to 255 it would come out black."""
+    if image.mode == "F" or (image.mode == "I" and image.format not in SIXTEEN):
+        raise UnreadableError("its grey has 32 bits or a sign, and so no agreed white: save it with 8 or 16 bits")
 
 
 def colour(image: Image) -> Image:

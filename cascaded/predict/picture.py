@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +26,9 @@ BYTES = 10**9
 
 ENDING = "-over-time.png"
 """How the names of drawn answers end."""
+
+KEPT = 150
+"""Bytes of a picture's name that its drawing keeps: of the 255 of a file's name, `write_whole` needs about 80."""
 
 MAKER = "cascaded predict"
 """What a drawn answer says of its origin: the mark by which it is known again."""
@@ -100,9 +105,10 @@ def on_white(pixels: UInt8[np.ndarray, "height width 3"], encoded: bytes) -> UIn
     with Image.open(io.BytesIO(encoded)) as opened:
         if not opened.has_transparency_data or opened.mode.startswith("I"):  # 16 bits of grey have no other form
             return pixels
-        alpha = np.asarray(ImageOps.exif_transpose(opened).convert("RGBA").getchannel("A"))
-    cover = alpha[..., None].astype(np.float32) / 255
-    return (cover * pixels + 255 * (1 - cover)).round().astype(np.uint8)
+        alpha = ImageOps.exif_transpose(opened).convert("RGBA").getchannel("A")
+    page = Image.new("RGB", alpha.size, "white")
+    page.paste(Image.fromarray(pixels), mask=alpha)
+    return np.asarray(page)
 
 
 def find_pictures(places: Sequence[Path]) -> list[Path]:
@@ -137,9 +143,11 @@ def is_drawn(file: Path) -> bool:
     if not file.name.endswith(ENDING):
         return False
     try:
-        with Image.open(file) as opened:
-            return opened.info.get("Software") == MAKER
-    except (OSError, SyntaxError, ValueError):  # no picture at all
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is wrong with it is said when it is read
+            with Image.open(file) as opened:
+                return opened.info.get("Software") == MAKER
+    except Exception:  # no picture, or too large a one: Pillow's readers fail in many ways
         return False
 
 
@@ -150,21 +158,41 @@ def targets(files: Sequence[Path], out: Path) -> dict[Path, Path]:
         files: The pictures.
         out: The folder for their answers. What is there and was not drawn here is never written over.
     """
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out is {out}, which is a file: give a folder")
-    given = {file.resolve() for file in files}
     names: dict[Path, Path] = {}
     taken: set[str] = set()
     for file in files:
-        name, number = file.stem, 1
+        stem, number = short(file.stem), 1
+        name = stem
         while name.casefold() in taken:  # some file systems take Dog and dog for the same
             number += 1
-            name = f"{file.stem}-{number}"
+            name = f"{stem}-{number}"
         taken.add(name.casefold())
-        target = out / f"{name}{ENDING}"
+        names[file] = out / f"{name}{ENDING}"
+    try:
+        check_targets(names, out)
+    except OSError as error:
+        raise InputError(f"--out is {out}, which cannot be used ({error.strerror}): give another folder") from error
+    return names
+
+
+def short(stem: str) -> str:
+    """As much of a name as there is room for; six letters of its digest tell it from others that begin alike."""
+    encoded = os.fsencode(stem)
+    if len(encoded) <= KEPT:
+        return stem
+    digest = hashlib.sha256(encoded).hexdigest()[:6]
+    while len(os.fsencode(stem)) > KEPT - len(digest) - 1:
+        stem = stem[:-1]
+    return f"{stem}-{digest}"
+
+
+def check_targets(names: dict[Path, Path], out: Path) -> None:
+    """Nothing is drawn over a picture, or over what was not drawn here."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out is {out}, which is a file: give a folder")
+    given = {file.resolve() for file in names}
+    for target in names.values():
         if target.resolve() in given:
             raise InputError(f"{target} is one of the pictures and would be drawn over: give a folder with --out")
         if target.exists() and not is_drawn(target):
             raise InputError(f"{target} is there and was not drawn here: move it, or give another folder with --out")
-        names[file] = target
-    return names
