@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from cascaded.cascade.state import State
     from cascaded.learning.eligibility import EligibilityTraces
     from cascaded.learning.recipe import Recipe
+    from cascaded.learning.runs import Inputs
     from cascaded.learning.spec import Spec
     from cascaded.learning.td import ce_loss, td_loss, td_targets
     from cascaded.learning.trained import Trained, load_run
@@ -32,6 +33,7 @@ __all__ = [
     "DenseBlock",
     "EligibilityTraces",
     "ExponentialSmoothing",
+    "Inputs",
     "Kernel",
     "Layers",
     "NoDelay",
@@ -71,6 +73,7 @@ _HOMES = {
     "cascaded.cascade.state": ("State",),
     "cascaded.learning.eligibility": ("EligibilityTraces",),
     "cascaded.learning.recipe": ("Recipe",),
+    "cascaded.learning.runs": ("Inputs",),
     "cascaded.learning.spec": ("Spec",),
     "cascaded.learning.td": ("ce_loss", "td_loss", "td_targets"),
     "cascaded.learning.trained": ("Trained", "load_run"),

@@ -107,6 +107,11 @@ def say(console: Console, line: str) -> None:
     console.print(line, markup=False, soft_wrap=True)
 
 
+def readable(text: str) -> str:
+    """A name on one line: files may be called anything, and a terminal obeys some letters."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -6,10 +6,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from json import dumps
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import huggingface_hub.constants
 import pytest
 import torch
+from huggingface_hub import ModelCard
 from huggingface_hub.utils import disable_progress_bars, enable_progress_bars
 
 import cascaded
@@ -113,3 +115,39 @@ def test_a_pickle_on_the_hub_is_not_even_fetched(hub):
     with pytest.raises(InputError, match=r"me/mine holds no model\.safetensors, and .* are never unpickled"):
         cascaded.load("me/mine")
     assert hub.asked == ["mine"]
+
+
+class Taker:
+    """A hub that takes a folder and remembers what it held."""
+
+    taken = None
+
+    def __init__(self, token=None):
+        self.token = token
+
+    def create_repo(self, repo_id, **told):
+        return SimpleNamespace(repo_id=repo_id)
+
+    def upload_folder(self, repo_id, folder_path, **told):
+        files = {file.name: file.read_bytes() for file in Path(folder_path).iterdir()}
+        type(self).taken = (repo_id, files, told["commit_message"])
+        return "https://the.hub/commit"
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_what_is_pushed_is_what_is_saved_and_its_card_has_the_name_on_the_hub(saved, kept, tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.hub_mixin.HfApi", Taker)
+    told = {"model_card_kwargs": {"license": "mit"}, "commit_message": "mine"}
+    if saved:
+        url = made(accuracy=(0.5,)).save_pretrained(tmp_path / "here", repo_id="me/mine", push_to_hub=True, **told)
+    else:
+        url = made(accuracy=(0.5,)).push_to_hub("me/mine", **told)
+    name, files, message = Taker.taken
+    assert (url, name, message) == ("https://the.hub/commit", "me/mine", "mine")
+    assert sorted(files) == ["README.md", "config.json", "model.safetensors"]
+    for each in ("config.json", "model.safetensors"):
+        assert files[each] == (kept / each).read_bytes()
+    card = ModelCard(files["README.md"].decode())
+    assert card.data.license == "mit"
+    assert "\n# me/mine\n" in card.text
+    assert 'cascaded.load("me/mine")' in card.text

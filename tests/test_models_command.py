@@ -2,6 +2,9 @@
 
 import re
 import shlex
+from dataclasses import replace
+from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +12,7 @@ import pytest
 import torch
 import tyro
 from huggingface_hub import ModelCard
+from rich.console import Console
 
 import cascaded
 from cascaded.errors import InputError
@@ -17,7 +21,7 @@ from cascaded.learning.options import Options
 from cascaded.learning.spec import Spec
 from cascaded.pretrained.card import command, model_card
 from cascaded.pretrained.command import models
-from cascaded.pretrained.shipped import names
+from cascaded.pretrained.shipped import HEADINGS, listed, names
 from tests.made_networks import made, made_run, pixels
 from tests.tiny_runs import tiny_spec
 
@@ -31,8 +35,50 @@ def test_the_list_has_a_row_a_network_with_three_accuracies(capsys):
     models()
     told = capsys.readouterr().out
     for name in names():
-        assert re.search(rf"^ *{name} +\S.* [\d,]+ +\d\.\d MB( +[\d.]+%){{3}} *$", told, flags=re.MULTILINE)
+        assert re.search(rf"^ *{name} +\S.* +\d\.\d MB( +[\d.]+%){{3}} *$", told, flags=re.MULTILINE)
     assert "next: cascaded models NAME" in told
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What a terminal of so many columns shows, as lines of words without colours."""
+
+    def show(columns, *asked):
+        console = Console(width=columns, force_terminal=True, file=StringIO(), highlight=False)
+        monkeypatch.setattr("cascaded.pretrained.command.wide_console", lambda: console)
+        models(*asked)
+        return [line.split() for line in re.sub(r"\x1b\[[\d;]*m", "", console.file.getvalue()).splitlines()]
+
+    return show
+
+
+def test_a_terminal_of_80_columns_shows_the_list_whole(shown):
+    heading, *rows = shown(80)[:-1]
+    assert heading == " ".join(HEADINGS).split()
+    assert rows == [" ".join(row).split() for row in listed()]
+
+
+@pytest.mark.parametrize(("columns", "tables"), [(80, 1), (60, 2), (20, 9)])
+def test_no_accuracy_is_cut_however_narrow_the_terminal(columns, tables, shown):
+    lines = shown(columns, "cifar10-td0")
+    steps = [line[1:] for line in lines if line[0] == "step"]
+    told = [line[2:] for line in lines if line[:2] == ["test", "accuracy"]]
+    assert list(chain(*steps)) == list("123456789")
+    assert list(chain(*told)) == [f"{each:.1%}" for each in cascaded.load("cifar10-td0").accuracy]
+    assert len(told) == tables
+
+
+def test_what_strangers_write_does_not_reach_the_terminal(capsys):
+    net = made(data="my\x1b]0;data", noise="\x1b[5mfocus")
+    net.inputs = replace(net.inputs, classes=("\x1b[31mred", "half \ud800", *"23456789"))
+    net.save_pretrained("mi\x1b[2Jne")
+    models("mi\x1b[2Jne", save=Path("again"))
+    told = capsys.readouterr().out
+    assert "\x1b" not in told
+    for each in ("mi\ufffd[2Jne\n", "my\ufffd]0;data", "\ufffd[5mfocus", "\ufffd[31mred, half \ufffd, 2"):
+        assert each in told
+    assert "\x1b" not in Path("again/README.md").read_text(encoding="utf-8")
+    assert cascaded.load("again").inputs == net.inputs
 
 
 def test_one_network_is_told_with_every_step(capsys):
@@ -51,12 +97,23 @@ def test_a_run_is_saved_and_loads_by_what_is_said(capsys):
     made_run(Path("runs/td0/0"), net)
     models("runs/td0/0", save=Path("my-network"))
     told = capsys.readouterr().out
-    assert "its test accuracy is not known" in told
+    assert "its test accuracy is not known\n" in told
     assert "wrote my-network: README.md, config.json, model.safetensors" in told
     assert 'cascaded.load("my-network")' in told
     assert torch.equal(cascaded.load("my-network")(pixels()), net(pixels()))
     with pytest.raises(InputError, match="--save is my-network, where something is already: name a new folder"):
         models("cifar10-td0", save=Path("my-network"))
+
+
+@torch.no_grad()
+def test_a_folder_called_like_a_network_of_the_package_loads_by_what_is_said(capsys):
+    net = made()
+    made_run(Path("runs/td0/0"), net)
+    models("runs/td0/0", save=Path("cifar10-td0"))
+    told = capsys.readouterr().out
+    assert "--model ./cifar10-td0," in told
+    (place,) = re.findall(r'cascaded\.load\("(.*)"\)', told)
+    assert torch.equal(cascaded.load(place)(pixels()), net(pixels()))
 
 
 def test_saving_needs_a_network():
@@ -80,6 +137,26 @@ def test_a_card_of_data_without_a_name_claims_no_data_set_of_the_hub():
     assert (card.data.datasets, card.data.eval_results) == (None, None)
     assert "# SerialCE\n\nSerialCE on my/flowers" in card.text
     assert "one after the other" in card.text
+
+
+@pytest.mark.parametrize("option", [{"classes": tuple("0123456789")}, {"size": 8}, {"columns": (None, "coarse_label")}])
+def test_a_card_claims_no_result_of_the_hub_for_another_task(option):
+    card = model_card(made(accuracy=(0.5,), data="cifar100", **option))
+    assert (card.data.datasets, card.data.eval_results) == (["uoft-cs/cifar100"], None)
+    of = "10 of the classes of cifar100" if "classes" in option else "cifar100"
+    assert f"Measured on the test images of {of}.\n" in card.text
+
+
+def test_a_card_tells_what_a_network_began_with_and_what_it_has_seen():
+    told = model_card(made(limit=320, fold=(3, 10), start="5" * 64)).text
+    assert "| limit | 320 training images, the same of every class |" in told
+    assert "| fold | 3 of 10, held out of the training images |" in told
+    assert f"| start | weights of another run, SHA-256 {'5' * 64} |" in told
+    assert "has learned from digits: another picture" in told
+    plain = model_card(made(limit=None)).text
+    assert not re.search(r"^\| (limit|fold|start|noise) \|", plain, flags=re.MULTILINE)
+    assert "has learned from digits alone: another picture" in plain
+    assert "Not measured.\n" in plain
 
 
 def asked(

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 import cascaded
-from cascaded import ExponentialSmoothing, Pretrained
+from cascaded import ExponentialSmoothing, Norm, OneStepDelay, Pretrained
 from cascaded.errors import InputError
 from cascaded.learning.trained import load_run
 from tests.made_networks import made, made_run, pixels
 from tests.pictures import evil_pickle
+from tests.tiny_runs import TINY, tiny_spec
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,72 @@ def test_images_of_another_shape_are_refused_with_both_shapes(shape):
         made()(torch.zeros(shape))
 
 
+def own(**options):
+    """A network of somebody's own loop, with statistics for every step."""
+    generator = torch.Generator().manual_seed(0)
+    net = cascaded.resnet18(**{"num_classes": 10, "width": 4, "in_channels": 1, "generator": generator, **options})
+    with torch.no_grad():
+        net(torch.rand(8, 1, 8, 8, generator=generator), kernel=OneStepDelay())
+    return net
+
+
+@pytest.mark.parametrize("norm", [Norm(), Norm(momentum=None)])
+@torch.no_grad()
+def test_a_network_of_ones_own_loop_is_saved_with_its_spec_and_left_alone(norm, tmp_path):
+    net = own(norm=norm)
+    mine = Pretrained.of(net, tiny_spec(), made().inputs, accuracy=torch.tensor([0.5]))
+    assert net.training
+    mine.save_pretrained(tmp_path / "mine")
+    again = cascaded.load(tmp_path / "mine")
+    assert torch.equal(again(pixels()), net.eval()(again.normalised(pixels())))
+    assert (again.spec, again.inputs, again.accuracy) == (tiny_spec(), made().inputs, (0.5,))
+    assert mine.net is not net
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (
+            {"width": 8},
+            r"not a resnet18 of width 4 with shared heads, 10 classes and 1 channel of 8 x 8 \(its stem\.0\.weight has "
+            r"shape \(8, 1, 3, 3\), the spec asks for shape \(4, 1, 3, 3\)\): make spec and inputs those of",
+        ),
+        ({"heads": "per_step"}, r"its readout\.linears\.0\.weight has shape \(10, 32\), the spec asks for none"),
+        ({"num_classes": 2}, r"has shape \(2, 32\), the spec asks for shape \(10, 32\)"),
+        ({"pool": False}, r"answers otherwise than what is built from its spec .*pooled.*: make it alike"),
+        ({"norm": Norm(eps=0.1)}, r"answers otherwise"),
+        ({"kernel": ExponentialSmoothing(0.9)}, r"\(kernel Expo.*\) answers otherwise .* \(kernel OneStepDelay"),
+    ],
+)
+def test_a_network_that_its_spec_would_not_build_is_refused_with_both_sides(options, told):
+    with pytest.raises(InputError, match=told):
+        Pretrained.of(own(**options), tiny_spec(), made().inputs)
+
+
+def test_a_home_is_found_where_it_is_saved_and_where_it_is_loaded(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    made().save_pretrained("~/mine")
+    assert (tmp_path / "home" / "mine" / "config.json").exists()
+    assert not (tmp_path / "~").exists()
+    assert Pretrained.from_pretrained("~/mine").spec == cascaded.load("~/mine").spec
+    with pytest.raises(InputError, match="there is no folder ~nobody-here/x/y"):
+        cascaded.load("~nobody-here/x/y")
+
+
+def test_an_option_that_nobody_knows_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(TypeError, match="save_pretrained has no nonsense"):
+        made().save_pretrained(tmp_path / "mine", nonsense=5)
+    assert not (tmp_path / "mine").exists()
+    made().save_pretrained(tmp_path / "mine", private=True)
+
+
+def test_the_card_of_a_folder_called_like_a_network_of_the_package_loads_the_folder(tmp_path):
+    made().save_pretrained(tmp_path / "cifar10-td0")
+    assert 'cascaded.load("./cifar10-td0")' in (tmp_path / "cifar10-td0" / "README.md").read_text()
+
+
 def test_an_accuracy_that_was_measured_anew_is_kept_and_an_edited_card_too(tmp_path):
     net = made(accuracy=(0.5,))
     net.save_pretrained(tmp_path)
@@ -139,11 +206,30 @@ def cut_short(folder):
         (changed(spec__model="cascaded-tdd"), r"there is no model 'cascaded-tdd': say cascaded-td\?"),
         (changed(spec__network="resnet19"), r"there is no network 'resnet19': say resnet18\?"),
         (changed(spec__recipe__width="4"), r"does not describe one"),
-        (changed(spec__seed="0"), r"network is 'resnet18', width 4, seed '0'"),
+        (changed(spec__recipe__width=True), r"width is True, not int"),
+        (changed(spec__seed="0"), r"seed is '0', not int"),
+        (changed(spec__network=None), r"network is None, not str"),
+        (changed(spec__data=["x"]), r"data is \['x'\], not str"),
+        (changed(spec__data=None), r"data is None, not str"),
+        (changed(spec__columns=[]), r"columns is \[\], not tuple\[str \| None, str \| None\]"),
+        (changed(spec__classes="ab"), r"classes is 'ab', not tuple\[str, \.\.\.\]"),
+        (changed(spec__limit="x"), r"limit is 'x', not int \| None"),
+        (changed(spec__limit=0), r"limit is 0, not at least 1"),
+        (changed(spec__fold=[3, 2]), r"fold is \[3, 2\], not which of how many"),
+        (changed(spec__lam=[]), r"lam is empty"),
+        (changed(spec__recipe={**TINY.to_json(), "\x1b[31mred": 1}), r"a recipe has no \ufffd\[31mred"),
         (changed(inputs__shape=[8, 8]), r"shape is \[8, 8\], not channels, height and width"),
+        (changed(inputs__shape=[1, True, 8]), r"shape is \[1, True, 8\], not tuple\[int, \.\.\.\]"),
+        (changed(inputs__mean=["a"]), r"mean is \['a'\], not tuple\[float, \.\.\.\]"),
+        (changed(inputs__mean=[float("nan")]), r"mean is \[nan\], not tuple"),
+        (changed(inputs__std=[10**400]), r"std is \[1000.*\], not tuple"),
+        (changed(inputs__std=[1e300]), r"deviation \[1e\+300\] are not of 1 channels"),
         (changed(inputs__std=[0.0]), r"mean \[0\.3\] and deviation \[0\.0\] are not of 1 channels"),
         (changed(inputs__mean=[0.1, 0.1]), r"are not of 1 channels"),
+        (changed(inputs__classes=[1]), r"classes is \[1\], not tuple\[str, \.\.\.\]"),
         (changed(inputs__classes=[]), r"its classes have no names"),
+        (changed(accuracy=[10**400]), r"accuracies are not finite numbers"),
+        (changed(accuracy="x"), r"accuracies are not finite numbers"),
         (changed(accuracy=[2]), r"accuracies are \[2\.0\], not from 0 to 1"),
         (changed(spec__recipe__width=8), r"does not hold the weights that its config\.json asks for"),
         (changed(inputs__classes=["a", "b"]), r"does not hold the weights that its config\.json asks for"),

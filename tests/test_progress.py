@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from cascaded import progress as module
-from cascaded.progress import minutes, progress
+from cascaded.progress import minutes, progress, readable
 
 PROGRAM = """
 from cascaded.progress import progress
@@ -69,3 +69,7 @@ def test_on_a_terminal_a_bar():
 )
 def test_time_is_told_as_people_say_it(seconds, told):
     assert minutes(seconds) == told
+
+
+def test_what_a_terminal_would_obey_or_cannot_show_is_replaced():
+    assert readable("a\x1b[31m\tb\n\ud800 é") == "a\ufffd[31m\ufffdb\ufffd\ufffd é"

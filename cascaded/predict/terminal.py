@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cascaded.predict.answer import Answer
+from cascaded.progress import readable
 
 if TYPE_CHECKING:
     from cascaded.predict.picture import Picture
@@ -127,8 +128,3 @@ def shortened(name: str) -> str:
     """As much of the name of a class as there is room for."""
     name = readable(name)
     return name if cell_len(name) <= LONGEST else set_cell_size(name, LONGEST - 1) + "…"
-
-
-def readable(text: str) -> str:
-    """A name on one line: files may be called anything, and a terminal obeys some letters."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -15,6 +15,7 @@ from cascaded.learning.options import Options
 from cascaded.learning.recipe import RECIPES, Recipe
 from cascaded.learning.spec import Spec
 from cascaded.learning.trained import told_shape
+from cascaded.progress import readable
 from cascaded.results.subjects import Subject
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ It needs the Python package `cascaded`, which is after the paper
 {% for each in accuracy -%}
 | {{ loop.index }} | {{ "%.2f" | format(100 * each) }} % |
 {% endfor %}
-Measured on the test images of {{ data }}.
+Measured on the test images of {{ measured }}.
 {%- else -%}
-Not measured: the run had not ended when it was saved.
+Not measured.
 {%- endif %}
 {%- if notes %} {{ notes }}{% endif %}
 
@@ -73,17 +74,17 @@ cascaded predict photo.jpg --model {{ name }}  # the answer as it changes over t
 {% for each in limits -%}
 - {{ each }}
 {% endfor %}
-## How it was made
+## Its spec
 
 {% if command -%}
-With cascaded {{ version }}:
+With cascaded {{ version }} this trains by the same spec:
 
 ```bash
 {{ command }}
 ```
 
 {% endif -%}
-`config.json` holds all of its spec.
+`config.json` holds all of it.
 
 """
 
@@ -105,13 +106,14 @@ def model_card(net: Pretrained, name: str = "", license: str | None = None, note
     """
     from huggingface_hub import ModelCard
 
-    name = name or model_name(net.spec)
+    name, data = readable(name or model_name(net.spec)), readable(net.spec.data)
     return ModelCard.from_template(
         card_data=metadata(net, name, license),
         template_str=TEMPLATE,
         name=name,
         model=model_name(net.spec),
-        data=net.spec.data,
+        data=data,
+        measured=f"{len(net.classes)} of the classes of {data}" if net.spec.classes else data,
         schedule=SCHEDULES[net.schedule].format(steps=net.steps),
         paper=PAPER,
         facts=facts(net),
@@ -130,11 +132,13 @@ def metadata(net: Pretrained, name: str, license: str | None) -> ModelCardData:
     """What the hub reads of a card."""
     from huggingface_hub import EvalResult, ModelCardData
 
-    known = SOURCES.get(net.spec.data)
+    spec = net.spec
+    known = SOURCES.get(spec.data)
     data = known.hub if known else None
+    as_there = not (spec.classes or spec.size or any(spec.columns))  # else its accuracy is of another task
     told: dict[str, Any] = net._hub_mixin_info.model_card_data.to_dict()
-    if data and net.accuracy:
-        last = EvalResult("image-classification", data, net.spec.data, "accuracy", round(net.accuracy[-1], 4))
+    if data and as_there and net.accuracy:
+        last = EvalResult("image-classification", data, spec.data, "accuracy", round(net.accuracy[-1], 4))
         told |= {"model_name": name, "eval_results": [last]}
     return ModelCardData(**told, license=license, datasets=[data] if data else None, metrics=["accuracy"])
 
@@ -150,13 +154,17 @@ def facts(net: Pretrained) -> list[tuple[str, str]]:
     course = "that rises and falls once" if recipe.schedule == "one-cycle" else "that falls in steps"
     rate = f"a rate of {recipe.rate:g} {course}"
     images = f"{told_shape(net.inputs.shape)}, {len(net.classes)} classes"
-    return [
+    told = [
         ("model", f"{model_name(spec)}, `{spec.model}`"),
         ("network", f"{spec.network} of width {recipe.width}, {parameters(net):,} parameters"),
         ("data", f"{spec.data}: {images}"),
         ("training", f"{counted(recipe.epochs, 'epoch')} in batches of {recipe.batch}, {rate}, seed {spec.seed}"),
-        *([("noise", f"{recipe.noise}, as an augmentation")] if recipe.noise else []),
+        ("limit", spec.limit and f"{counted(spec.limit, 'training image')}, the same of every class"),
+        ("fold", spec.fold and f"{spec.fold[0]} of {spec.fold[1]}, held out of the training images"),
+        ("start", spec.start and f"weights of another run, SHA-256 {spec.start}"),
+        ("noise", recipe.noise and f"{recipe.noise}, as an augmentation"),
     ]
+    return [(what, readable(each)) for what, each in told if each]
 
 
 def parameters(net: Pretrained) -> int:
@@ -172,9 +180,10 @@ def counted(number: int, what: str) -> str:
 def limits(net: Pretrained) -> list[str]:
     """What a network should not be trusted with."""
     recipe, paper = net.spec.recipe, RECIPES["paper"]
+    data = readable(net.spec.data) + ("" if net.spec.start else " alone")
     told = [
         f"It calls whatever it is shown one of {len(net.classes)} things: {some(net.classes)}.",
-        f"It takes {told_shape(net.inputs.shape)} pixels and has learned from {net.spec.data} alone: another picture, "
+        f"It takes {told_shape(net.inputs.shape)} pixels and has learned from {data}: another picture, "
         "brought to that form, may look like nothing that it knows.",
         "Its confidence has not been calibrated: 0.9 does not mean that it is right nine times out of ten.",
     ]
@@ -189,7 +198,7 @@ def limits(net: Pretrained) -> list[str]:
 
 def some(classes: tuple[str, ...], most: int = 12) -> str:
     """The classes, or the first ones of many."""
-    return ", ".join(classes) if len(classes) <= most else ", ".join(classes[:most]) + " and so on"
+    return readable(", ".join(classes[:most])) + ("" if len(classes) <= most else " and so on")
 
 
 def command(spec: Spec) -> str | None:
@@ -213,7 +222,8 @@ def command(spec: Spec) -> str | None:
         )
         if not options.spec(spec.model, lam, spec.seed).differences(spec):
             words = ["--model", spec.model, *([] if lam is None else ["--lam", lam]), "--seed", str(spec.seed)]
-            return lines(["cascaded", "train", *words, *options.arguments()])
+            words = ["cascaded", "train", *words, *options.arguments()]
+            return lines(words) if all(map(str.isprintable, words)) else None
     return None
 
 

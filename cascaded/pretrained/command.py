@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +12,10 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-from cascaded.progress import say, wide_console
+from cascaded.progress import readable, say, wide_console
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from cascaded.pretrained.pretrained import Pretrained
 
 
 def models(
@@ -56,44 +56,48 @@ def list_all() -> None:
 
 def tell(name: str, save: Path | None) -> None:
     """What is known of a network; and write it, if asked to."""
+    save = save and Path(os.path.expanduser(save))
     if save is not None and save.exists() and (not save.is_dir() or any(save.iterdir())):
         raise InputError(f"--save is {save}, where something is already: name a new folder")
     from cascaded.pretrained.card import facts, some
     from cascaded.pretrained.places import load
+    from cascaded.pretrained.shipped import called
 
     net, console = load(name), wide_console()
-    say(console, name)
-    for what, told in facts(net):
+    say(console, readable(name))
+    for what, told in [*facts(net), ("classes", some(net.classes))]:
         say(console, f"  {what:10}{told.replace('`', '')}")
-    say(console, f"  {'classes':10}{some(net.classes)}")
-    if net.accuracy:
-        console.print(_accuracies(net))
-    else:
-        say(console, "  its test accuracy is not known: the run has not ended")
+    if not net.accuracy:
+        say(console, "  its test accuracy is not known")
+    for table in _accuracies(net.accuracy, console.width):
+        console.print(table)
     if save is not None:
         net.save_pretrained(save)
-        say(console, f"wrote {save}: {', '.join(sorted(file.name for file in save.iterdir()))}")
-    place = shlex.quote(str(save or name))
-    say(console, f'next: cascaded predict photo.jpg --model {place}, or in Python cascaded.load("{save or name}")')
+        say(console, readable(f"wrote {save}: {', '.join(sorted(file.name for file in save.iterdir()))}"))
+    place = name if save is None else called(save)
+    next_one = f'cascaded predict photo.jpg --model {shlex.quote(place)}, or in Python cascaded.load("{place}")'
+    say(console, readable(f"next: {next_one}"))
 
 
-def _accuracies(net: Pretrained) -> Table:
+def _accuracies(accuracy: Sequence[float], width: int) -> Iterator[Table]:
+    """Test accuracies side by side, in as many tables as it takes to cut none."""
     from cascaded.pretrained.shipped import percent
 
-    steps = range(1, len(net.accuracy) + 1)
-    return _table(
-        ("step", *map(str, steps)), [("test accuracy", *(percent(net.accuracy, step) for step in steps))], left=1
-    )
+    title, told = "test accuracy", {str(step): percent(accuracy, step) for step in range(1, len(accuracy) + 1)}
+    room = max(1, (width - len(title)) // max(len(f"  {each}") for each in ("", *told.values())))
+    for first in range(0, len(told), room):
+        some = slice(first, first + room)
+        yield _table(("step", *list(told)[some]), [(title, *list(told.values())[some])], left=1)
 
 
 def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]], left: int) -> Table:
-    """Words at the left, numbers at the right."""
+    """Words at the left, numbers at the right; the first column is never cut."""
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=None, header_style="bold")
+    table = Table(box=None, header_style="bold", pad_edge=False)
     for place, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if place < left else "right")
+        table.add_column(heading, justify="left" if place < left else "right", no_wrap=place == 0)
     for row in rows:
         table.add_row(*map(escape, row))
     return table

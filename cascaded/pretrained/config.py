@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,8 +9,11 @@ from typing import Any
 
 from cascaded.errors import InputError
 from cascaded.files import read_json
+from cascaded.learning.recipe import Recipe
 from cascaded.learning.runs import Inputs
 from cascaded.learning.spec import Spec
+from cascaded.pretrained.json_types import check_types, fits
+from cascaded.progress import readable
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 """The files of a saved network, as huggingface_hub calls them."""
@@ -35,6 +37,7 @@ class Config:
     def from_json(cls, spec: Mapping[str, Any], inputs: Mapping[str, Any], accuracy: Sequence[float] = ()) -> Config:
         """What `to_json` gave, checked: files from the hub may say anything."""
         try:
+            _check_types(spec, inputs, accuracy)
             config = cls(
                 Spec.from_json(dict(spec)),
                 Inputs(**{name: tuple(value) for name, value in inputs.items()}),
@@ -44,7 +47,8 @@ class Config:
             _check(config)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(
-                f"what is told of the network does not describe one ({error}): save it again with save_pretrained"
+                f"what is told of the network does not describe one ({readable(str(error))}): save it again with "
+                "save_pretrained"
             ) from error
         return config
 
@@ -53,19 +57,32 @@ class Config:
         return {"spec": self.spec.to_json(), "inputs": asdict(self.inputs), "accuracy": list(self.accuracy)}
 
 
+def _check_types(spec: Mapping[str, Any], inputs: Mapping[str, Any], accuracy: Sequence[float]) -> None:
+    for told, kind in ((spec, Spec), (spec["recipe"], Recipe), (inputs, Inputs)):
+        check_types(told, kind)
+    if not fits(accuracy, tuple[float, ...]):
+        raise ValueError("accuracies are not finite numbers")
+
+
 def _check(config: Config) -> None:
     spec, inputs = config.spec, config.inputs
     shape, statistics = inputs.shape, (inputs.mean, inputs.std)
-    if len(shape) != 3 or not all(isinstance(each, int) and each > 0 for each in shape):
+    if len(shape) != 3 or min(shape) < 1:
         raise ValueError(f"shape is {list(shape)}, not channels, height and width")
-    if any(len(each) != shape[0] for each in statistics) or not all(0 < each < math.inf for each in inputs.std):
+    # single precision has to hold them
+    if any(len(each) != shape[0] or max(map(abs, each)) > 1e30 for each in statistics) or min(inputs.std) < 1e-30:
         raise ValueError(f"mean {list(inputs.mean)} and deviation {list(inputs.std)} are not of {shape[0]} channels")
-    if not inputs.classes or not all(isinstance(each, str) for each in inputs.classes):
+    if not inputs.classes:
         raise ValueError("its classes have no names")
     if not all(0 <= each <= 1 for each in config.accuracy):
         raise ValueError(f"accuracies are {list(config.accuracy)}, not from 0 to 1")
-    if not isinstance(spec.network, str) or not all(isinstance(each, int) for each in (spec.recipe.width, spec.seed)):
-        raise ValueError(f"network is {spec.network!r}, width {spec.recipe.width!r}, seed {spec.seed!r}")
+    for name in ("limit", "size"):
+        if (value := getattr(spec, name)) is not None and value < 1:
+            raise ValueError(f"{name} is {value}, not at least 1")
+    if spec.fold and not 1 <= spec.fold[0] <= spec.fold[1] > 1:
+        raise ValueError(f"fold is {list(spec.fold)}, not which of how many")
+    if spec.lam == ():
+        raise ValueError("lam is empty")
 
 
 def check_files(name: str, files: set[str]) -> None:

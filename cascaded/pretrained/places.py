@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def found(name_or_path: str | Path) -> Pretrained:
     name = str(name_or_path)
     if isinstance(name_or_path, str) and name in names():
         return Pretrained.from_pretrained(NETWORKS / name)
-    folder = Path(name).expanduser()
+    folder = Path(os.path.expanduser(name))
     if folder.is_dir():
         return in_folder(folder)
     if isinstance(name_or_path, str) and is_on_hub(name):

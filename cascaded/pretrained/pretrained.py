@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,9 @@ from cascaded.learning.trained import load_run, told_shape
 from cascaded.learning.training import build
 from cascaded.pretrained.config import CONFIG, WEIGHTS, Config, check_folder
 from cascaded.pretrained.hub import OPTIONS, fetched
+from cascaded.pretrained.likeness import check_answers, check_weights
+from cascaded.pretrained.shipped import called
+from cascaded.progress import readable
 
 
 class Pretrained(
@@ -75,6 +80,24 @@ class Pretrained(
         known = last.get("test") if last.get("step") == run.step else None
         found = cls(run.spec.to_json(), asdict(run.inputs), known or ())
         found.net.load_state_dict(run.net.state_dict())
+        return found
+
+    @classmethod
+    def of(cls, net: Cascade, spec: Spec, inputs: Inputs, accuracy: Sequence[float] = ()) -> Pretrained:
+        """A copy of a network that was trained in a loop of one's own, to be saved and shared.
+
+        Args:
+            net: One of the built-in networks: `resnet18(...)`.
+            spec: What it was trained on and how; model, network and width must be those of `net`.
+            inputs: What it takes and what its answers mean.
+            accuracy: Test accuracy at every step, where it is known.
+        """
+        found = cls(spec.to_json(), asdict(inputs), tuple(map(float, accuracy)))
+        heads, classes, shape = found.net.heads, len(found.classes), told_shape(found.inputs.shape)
+        what = f"a {spec.network} of width {spec.recipe.width} with {heads} heads, {classes} classes and {shape}"
+        check_weights(net, found.net, what)
+        found.net.load_state_dict(net.state_dict())
+        check_answers(net, found.net, found.inputs.shape, found.schedule)
         return found
 
     # --- what it says
@@ -149,13 +172,16 @@ class Pretrained(
             model_card_kwargs: `name` and `license` to be told by the card, and `notes` under its accuracies.
             options: Those of `push_to_hub`.
         """
-        name = repo_id or Path(save_directory).name
+        if unknown := sorted(set(options) - set(signature(super().push_to_hub).parameters)):
+            raise TypeError(f"save_pretrained has no {', '.join(unknown)}: its options are those of push_to_hub")
+        folder = Path(os.path.expanduser(save_directory))
+        name = repo_id or (folder.name if push_to_hub else called(Path(folder.name)))
         told = {"name": name, **(model_card_kwargs or {})}
         try:
-            super().save_pretrained(save_directory, model_card_kwargs=told)
+            super().save_pretrained(folder, model_card_kwargs=told)
         except OSError as error:
             raise InputError(
-                f"{save_directory} cannot be written ({error.strerror or error}): make room, or choose another folder"
+                f"{folder} cannot be written ({error.strerror or error}): make room, or choose another folder"
             ) from error
         return self.push_to_hub(name, model_card_kwargs=told, **options) if push_to_hub else None
 
@@ -178,7 +204,8 @@ class Pretrained(
         """
         name = str(pretrained_model_name_or_path)
         there = {each: options.pop(each) for each in OPTIONS if each in options}
-        folder = Path(name) if Path(name).is_dir() else fetched(name, **there)
+        here = Path(os.path.expanduser(name))
+        folder = here if here.is_dir() else fetched(name, **there)
         check_folder(folder, name)
         return super().from_pretrained(str(folder), **options)
 
@@ -192,7 +219,7 @@ class Pretrained(
         try:
             return cls._load_as_safetensor(cls(**told), str(file), map_location, strict)
         except (SafetensorError, RuntimeError) as error:
-            reason = str(error).splitlines()[-1].strip()
+            reason = readable(str(error).splitlines()[-1].strip())
             raise InputError(
                 f"{file} does not hold the weights that its {CONFIG} asks for ({reason}): bring its own back, or save "
                 "the network again"

@@ -22,18 +22,23 @@ def names() -> list[str]:
     return sorted(config.parent.name for config in NETWORKS.glob(f"*/{CONFIG}"))
 
 
-HEADINGS = ("name", "model", "data", "parameters", "file", "step 1", "step 3", "last step")
+def called(folder: Path) -> str:
+    """What loads a folder: a name alone leads to the package first."""
+    return f"./{folder}" if str(folder) in names() else str(folder)
+
+
+HEADINGS = ("name", "model", "data", "file", "step 1", "step 3", "last step")
 
 
 def listed() -> list[tuple[str, ...]]:
     """A row a network, under `HEADINGS`: the last three are test accuracies."""
-    from cascaded.pretrained.card import model_name, parameters
+    from cascaded.pretrained.card import model_name
     from cascaded.pretrained.pretrained import Pretrained
 
     rows = []
     for name in names():
         net = Pretrained.from_pretrained(NETWORKS / name)
-        about = (model_name(net.spec), net.spec.data, f"{parameters(net):,}", size(NETWORKS / name))
+        about = (model_name(net.spec), net.spec.data, size(NETWORKS / name))
         rows.append((name, *about, *(percent(net.accuracy, step) for step in (1, 3, net.steps))))
     return rows
 
