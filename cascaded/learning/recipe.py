@@ -111,4 +111,4 @@ RECIPES: dict[str, Recipe] = {
     "paper": Recipe(),
     "laptop": Recipe(width=16, epochs=10, batch=64, rate=0.1, schedule="one-cycle", warm_up=0.2, cutout=0),
 }
-"""`paper`: spec and appendix of the paper, for a GPU. `laptop`: a narrow network in minutes on two cores."""
+"""`paper`: spec and appendix of the paper, for a GPU. `laptop`: a narrow network within the hour on two cores."""
