@@ -33,7 +33,8 @@ class Options:
     Attributes:
         data: A known name (`cascaded data list`), a folder, a Parquet file, or a data set of the hub; `digits` needs
             neither files nor a network.
-        recipe: `laptop`, a narrow network within the hour; `paper`, the paper's training, for a GPU. What follows overrides.
+        recipe: `laptop`, a narrow network within the hour; `paper`, the paper's training, for a GPU. What follows
+            overrides.
         network: What is cascaded.
         width: Channels of the first stage.
         epochs: Passes over the training images.
