@@ -82,7 +82,7 @@ class Ray(Engine):
 
     def __init__(self, threads: int, on_gpu: bool, address: str | None):
         try:
-            import ray
+            import ray  # pyright: ignore[reportMissingImports]
         except (ImportError, RuntimeError) as error:
             raise InputError(f"--engine ray needs Ray ({error}): pip install 'cascaded[cluster]'") from error
         try:
@@ -145,7 +145,7 @@ def _process(folder: Path, arguments: list[str], threads: int, more: dict[str, s
 
 def _work(home: str, folder: str, arguments: list[str], threads: int) -> tuple[int, str]:
     """What a machine of the cluster does, where the sweep was started: its exit code and the machine."""
-    import ray
+    import ray  # pyright: ignore[reportMissingImports]
 
     os.chdir(home)  # names of folders mean the same there
     code = _process(Path(folder), arguments, threads, {}).wait()
