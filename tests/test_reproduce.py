@@ -22,7 +22,7 @@ from cascaded.experiments.estimate import seconds_left
 from cascaded.experiments.items import ITEMS
 from cascaded.experiments.ledger import ledger, read_ledger
 from cascaded.experiments.listing import listing
-from cascaded.experiments.outcome import read_outcome
+from cascaded.experiments.outcome import read_outcome, write_outcome
 from cascaded.experiments.page import results_page
 from cascaded.experiments.scale import SCALES, Scale
 from cascaded.experiments.showings import shown_to
@@ -103,6 +103,18 @@ def test_what_is_done_is_not_done_again(reproduced):
         reproduce(("deadline",), out=reproduced, jobs=1, **SMALL)
     assert len(before) > 100
     assert stamps() == before
+
+
+def test_figures_that_an_item_no_longer_has_are_gone(reproduced, tmp_path):
+    shutil.copytree(reproduced / "results", tmp_path / "results")
+    file = tmp_path / "results" / "stopping.json"
+    told, figures = json.loads(file.read_text()), tmp_path / "results" / "figures"
+    others = {each.name for each in figures.iterdir() if not each.name.startswith("stopping-")}
+    (figures / "stopping-old.svg").write_text("<svg/>")
+    file.write_text(json.dumps({**told, "figures": [{"key": "stopping-old", "title": "", "caption": ""}]}))
+    write_outcome(ITEMS["stopping"], small(), (), (), (), (), tmp_path / "results")
+    assert not (figures / "stopping-old.svg").exists()
+    assert {each.name for each in figures.iterdir()} >= others
 
 
 def test_an_item_that_cannot_be_reproduced_does_not_stop_the_others(reproduced, tmp_path):

@@ -80,7 +80,7 @@ def write_outcome(
     lacking: Sequence[str],
     folder: Path,
 ) -> Outcome:
-    """Write FOLDER/ITEM.json, ITEM.csv, and figures as SVG and PNG, each with its numbers."""
+    """Write FOLDER/ITEM.json, ITEM.csv, and figures as SVG and PNG, each with its numbers; earlier figures go."""
     from cascaded.learning.training import made_with
     from cascaded.progress import progress
     from cascaded.report.files import csv_of, write_figure
@@ -95,5 +95,18 @@ def write_outcome(
             write_figure(figure, folder / FIGURES, palette, KINDS)
             bar.advance(1, figure.title)
     write_whole(folder / f"{item.name}.csv", lambda part: part.write_bytes(csv_of(table_of(rows))))
-    write_json(folder / f"{item.name}.json", outcome.to_json())
+    file = folder / f"{item.name}.json"
+    before = _drawn_before(file)
+    write_json(file, outcome.to_json())
+    for key in before - {figure.key for figure in figures}:
+        for kind in (*KINDS, "csv"):
+            (folder / FIGURES / f"{key}.{kind}").unlink(missing_ok=True)
     return outcome
+
+
+def _drawn_before(file: Path) -> set[str]:
+    """The keys of an earlier outcome's figures; none where there is no such outcome that can be read."""
+    try:
+        return {key for key, _, _ in read_outcome(file).figures}
+    except InputError:
+        return set()

@@ -132,7 +132,7 @@ SCALES: dict[str, Scale] = {
         starts=True,
         outside=("svhn", "tinyimagenet-resize"),
         fine=2000,
-        noisy=2000,
+        noisy=1000,
         trials=1,
         learned=100,
     ),
