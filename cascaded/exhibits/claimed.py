@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cascaded.exhibits.material import OTHER
-from cascaded.exhibits.published import AUROC, CE_STEP, FINAL, PERSISTENT, RHO, TD_STEP, TRANSIENT
+from cascaded.exhibits.published import AUROC, CE_STEP, FINAL, PERSISTENT, RHO, SPLITS, TD_STEP, TRANSIENT
 
 CLAIMS = {
     "C1": "A lambda below 1 ends more accurate than lambda 1.",
@@ -81,8 +81,6 @@ class Test:
 INFORMATION_LOST = ("focus", "occlusion", "perlin", "resolution")
 """The noises that take information away; rotation and translation only move it."""
 NO_DIFFERENCE = "human agreement"
-SPLITS = {"centrality": "validation", "C-score": "validation", "human agreement": "test"}
-"""C-scores and the paper's centrality are of training images, judged by networks that have not seen them."""
 PROTOTYPICALITY = (*RHO, "typicality")  # the last is known of embedded data alone, which the paper has not
 
 

@@ -12,6 +12,8 @@ FINAL_CE = {"cifar10": 91.91, "cifar100": 65.56, "tinyimagenet": 52.46}
 FINAL_SHALLOW = {"terriers": 63.2}
 RHO = {"centrality": (0.140, 0.352), "C-score": (0.326, 0.489), "human agreement": (0.153, 0.142)}
 """CascadedCE, CascadedTD(0)."""
+SPLITS = {"centrality": "validation", "C-score": "validation", "human agreement": "test"}
+"""What these are of: training images judged by networks that have not seen them, or test images."""
 CE_STEP, TD_STEP = 8, 2
 """The first step with a taxonomic compliance of .35."""
 PERSISTENT = {  # SerialCE on every frame, CascadedCE, CascadedTD(0)

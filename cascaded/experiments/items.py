@@ -9,6 +9,7 @@ from typing import Literal
 
 from cascaded.data.noise import NOISES
 from cascaded.errors import InputError
+from cascaded.exhibits.published import SPLITS
 from cascaded.experiments.network import FOLDS, Network
 
 Shows = Literal["whole", "serial", "fine", "held out", "outside", "persistent", "transient"]
@@ -169,7 +170,7 @@ _ALL = (
         ("fine", "held out"),
         tuple(
             Measure("prototypicality", f"rho {measure}", f"rho with {measure}", "", "fine", split)
-            for measure, split in (("centrality", "validation"), ("C-score", "validation"), ("human agreement", "test"))
+            for measure, split in SPLITS.items()
         ),
         figures=("prototypes", "tenths"),
         drawn=True,

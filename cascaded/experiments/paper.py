@@ -18,7 +18,7 @@ from cascaded.exhibits.published import (
     TD_STEP,
     TRANSIENT,
 )
-from cascaded.experiments.items import ACCURACY, BASELINE, FORMS, ITEMS
+from cascaded.experiments.items import ACCURACY, BASELINE, FORMS, ITEMS, OUTSIDE
 
 LAST, EVERY_FRAME = "CascadedCE", "CascadedCE, serial"
 TD0 = "CascadedTD(0)"
@@ -40,12 +40,11 @@ def _told() -> Iterable[tuple[Key, float]]:
         for noise, values in table.items():
             for model, value in zip((EVERY_FRAME, LAST, TD0), values, strict=True):
                 yield (ITEMS[name].measures[0].told, noise, model), value
-    for told, table in {"AUROC": AUROC, "FPR at 95 % TPR": FPR}.items():
+    for told, table, baseline in zip(OUTSIDE.values(), (AUROC, FPR), (BASELINE_AUROC, BASELINE_FPR), strict=True):
+        yield (f"{told}, {BASELINE}", "cifar10", TD0), baseline
         for form in FORMS:
             for steps, value in zip(("last step", "all steps"), table[form], strict=True):
                 yield (f"{told}, {form}, {steps}", "cifar10", TD0), value
-    for told, value in {"AUROC": BASELINE_AUROC, "FPR at 95 % TPR": BASELINE_FPR}.items():
-        yield (f"{told}, {BASELINE}", "cifar10", TD0), value
 
 
 FIGURES: dict[Key, float] = dict(_told())
