@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS = [  # each imports from those before it alone
     "errors",
     "lazy",
+    "shell",
     "files",
     "progress",
     "trace",  # what is read from traces stands before any network, and so cannot import one
