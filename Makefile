@@ -28,13 +28,15 @@ extras: .venv/extended  ## also install the optional parts: Ray for sweeps on a 
 	$(PIP) --editable '.[docs]'
 	@touch $@
 
-browser:  ## install Debian's Chromium, which the report's tests open its pages in, where there is none
-	@command -v chromium > /dev/null || { apt-get -qq update && apt-get -qq install --no-install-recommends --yes chromium; }
+browser: setup  ## find a Chromium for the tests that open pages in one, or install Debian's
+	@$(BIN)/python -m tests.browser || { command -v apt-get > /dev/null \
+	  && apt-get -qq update && apt-get -qq install --no-install-recommends --yes chromium; } \
+	  || { echo 'no browser found and none could be installed: install chromium, or set CASCADED_BROWSER to its path' >&2; exit 1; }
 
 demo: setup  ## train eight small networks, analyse them, and write one page about it (five minutes)
 	$(BIN)/cascaded demo
 
-test: lint  ## ruff, pyright and pytest, with warnings as errors
+test: lint  ## lint, type-check and run the tests (about five minutes on two cores)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal
 
 lint: setup  ## ruff and pyright alone

@@ -23,8 +23,9 @@ READABLE = 4.5  # contrast of text against what is behind it, WCAG AA
 
 
 def found_browser() -> str | None:
-    """Where the system's Chromium is."""
-    return os.environ.get("CASCADED_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+    """Where the system's Chromium is: CASCADED_BROWSER if it is set, and only that; otherwise one on the PATH."""
+    chosen = os.environ.get("CASCADED_BROWSER")
+    return next(filter(None, map(shutil.which, [chosen] if chosen else NAMES)), None)
 
 
 @pytest.fixture(scope="module")
@@ -258,3 +259,9 @@ _WATCH_FOCUS = """() => {
     if (outlineStyle === 'none' || parseFloat(outlineWidth) < 2) unseen.push(target.outerHTML.slice(0, 120));
   });
 }"""
+
+
+if __name__ == "__main__":  # `make browser` asks whether there is anything to install
+    import sys
+
+    sys.exit(found_browser() is None)
