@@ -10,17 +10,20 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from cascaded.cascade.inputs import Schedule, check_steps
 from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
+
+if TYPE_CHECKING:
+    from cascaded.pretrained.pretrained import Pretrained
 
 FULL = "full pass"
 """The network without time: every item gets its final answer at the end."""
@@ -71,10 +74,11 @@ class Taken:
 
 @torch.no_grad()
 def early_exit(
-    net: Cascade,
-    images: Float[Tensor, "batch channels height width"],
+    net: Cascade | Pretrained,
+    images: Shaped[Tensor, "batch channels height width"],
     threshold: float,
     *,
+    normalised: bool = False,
     steps: int | None = None,
     kernel: Kernel | None = None,
     schedule: Schedule | None = None,
@@ -84,13 +88,19 @@ def early_exit(
     Items that have answered are removed from the batch: later steps compute the others alone.
 
     Args:
-        net: A network in evaluation mode.
-        images: What it is shown.
+        net: A network in evaluation mode, such as one from `cascaded.load`.
+        images: What it takes: normalised floats for a `Cascade`; bytes, or floats in 0..1, for a `Pretrained`.
         threshold: Above which probability of the likeliest class an item is done.
+        normalised: For a `Pretrained`: the images are normalised already, as in `net(...)`.
         steps: After how many steps the rest is done too; until it has settled by default.
         kernel: As in `net(...)`.
-        schedule: As in `net(...)`.
+        schedule: As in `net(...)`; of a `Pretrained` by default the one that it was trained for.
     """
+    if not isinstance(net, Cascade):
+        from cascaded.pretrained.pretrained import Pretrained  # and with it the hub, which most runs do not need
+
+        if isinstance(net, Pretrained):
+            images, schedule, net = net.prepare(images, normalised), schedule or net.schedule, net.net
     check_steps(steps)
     if net.training:
         raise InputError("the network is in training mode, and would learn from what it answers: call net.eval() first")
