@@ -85,6 +85,13 @@ def test_every_command_has_help_with_an_example(name, helped):
     assert f"Example: cascaded {name}" in told
 
 
+@pytest.mark.parametrize("name", ["predict", "models", "clock"])
+def test_help_shows_what_happens_by_default_and_never_none(name, helped):
+    _, told, _ = helped[f"{name} --help"]
+    assert "(default: None)" not in " ".join(told.split())
+    assert "(default: )" not in " ".join(told.split())
+
+
 @pytest.mark.parametrize("words", [" ".join(words) for words in HELP])
 def test_help_does_not_import_torch(words, helped):
     code, _, torch_is_there = helped[words]

@@ -12,6 +12,7 @@ import cascaded
 from cascaded import ExponentialSmoothing, Norm, OneStepDelay, Pretrained
 from cascaded.errors import InputError
 from cascaded.learning.trained import load_run
+from cascaded.shell import program
 from tests.made_networks import made, made_run, pixels
 from tests.pictures import evil_pickle
 from tests.tiny_runs import TINY, tiny_spec
@@ -58,6 +59,27 @@ def test_a_run_is_loaded_as_it_is_with_what_it_measured(model, tmp_path):
     assert (net.spec, net.inputs, net.accuracy) == (run.spec, run.inputs, (0.25, 0.5))
     assert net.classes == tuple("0123456789")
     assert len(trace) == net.steps == 9
+
+
+@torch.no_grad()
+def test_a_folder_with_one_run_below_it_is_that_run(tmp_path):
+    net = made()
+    made_run(tmp_path / "runs" / "mine" / "0", net)
+    for place in ("runs/mine", "runs"):
+        assert torch.equal(cascaded.load(tmp_path / place)(pixels()), net(pixels()))
+
+
+def test_a_folder_with_several_runs_is_refused_with_a_list_of_them(tmp_path):
+    for name in ("a/0", "a/1", "b/0"):
+        made_run(tmp_path / name, made())
+    listed = ", ".join(str(tmp_path / name) for name in ("a/0", "a/1", "b/0"))
+    with pytest.raises(InputError) as raised:
+        cascaded.load(tmp_path)
+    assert str(raised.value) == f"{tmp_path} contains 3 runs: give one of {listed}"
+    for number in range(2, 10):
+        made_run(tmp_path / "a" / str(number), made())
+    with pytest.raises(InputError, match=r"contains 10 runs: .*a/7 and 2 more$"):
+        cascaded.load(tmp_path / "a")
 
 
 @pytest.mark.parametrize("told", [{"step": 99}, {"test": None}])
@@ -313,7 +335,7 @@ def test_a_folder_that_is_not_what_was_saved_is_refused_in_one_sentence(saved, s
     ("name", "told"),
     [
         ("cifar10-tdo", "there is no network 'cifar10-tdo': say cifar10-td0?"),
-        ("xyz", "there is no network 'xyz': see `cascaded models`, or give a folder, or OWNER/NAME on the hub"),
+        ("xyz", f"there is no network 'xyz': see {program()} models, or give a folder, or OWNER/NAME on the hub"),
         ("runs/td0/7", "there is no folder runs/td0/7: give one that save_pretrained wrote, or a run, as runs/td0/0"),
         ("./mine", "there is no folder ./mine: give one that save_pretrained wrote, or a run, as runs/td0/0"),
     ],
