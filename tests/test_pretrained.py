@@ -11,10 +11,14 @@ import torch
 import cascaded
 from cascaded import ExponentialSmoothing, Norm, OneStepDelay, Pretrained
 from cascaded.errors import InputError
+from cascaded.learning import checkpoint
+from cascaded.learning.checkpoint import DamagedCheckpoint
 from cascaded.learning.trained import load_run
+from cascaded.predict.command import predict
+from cascaded.pretrained.command import models
 from cascaded.shell import program
-from tests.made_networks import made, made_run, pixels
-from tests.pictures import evil_pickle
+from tests.made_networks import STEP, made, made_run, pixels
+from tests.pictures import encoded, evil_pickle, picture
 from tests.tiny_runs import TINY, tiny_spec
 
 
@@ -80,6 +84,39 @@ def test_a_folder_with_several_runs_is_refused_with_a_list_of_them(tmp_path):
         made_run(tmp_path / "a" / str(number), made())
     with pytest.raises(InputError, match=r"contains 10 runs: .*a/7 and 2 more$"):
         cascaded.load(tmp_path / "a")
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """A run whose newest checkpoint is damaged, and the network of the one before it."""
+    net = made(accuracy=(0.5,))
+    folder = made_run(tmp_path / "0", net, step=STEP + 1)
+    newer = checkpoint.save(folder, STEP + 1, made(seed=1).net.state_dict(), {}, {"step": STEP + 1})
+    cut_short(newer)
+    return folder, net
+
+
+@torch.no_grad()
+def test_an_older_checkpoint_is_used_with_one_warning_and_without_the_accuracy_of_the_newer(damaged):
+    folder, net = damaged
+    with pytest.warns(DamagedCheckpoint, match=rf"{STEP + 1:09d} does not fit its manifest") as warned:
+        found = cascaded.load(folder)
+    assert len(warned) == 1
+    assert torch.equal(found(pixels()), net(pixels()))
+    assert found.accuracy == ()
+
+
+def test_the_commands_warn_about_a_damaged_checkpoint_once(damaged, tmp_path, capsys):
+    folder, _ = damaged
+    (tmp_path / "photo.png").write_bytes(encoded(picture()))
+    for command in (
+        lambda: predict((tmp_path / "photo.png",), model=str(folder), draw=False),
+        lambda: models(str(folder)),
+    ):
+        with pytest.warns(DamagedCheckpoint) as warned:
+            command()
+        assert len(warned) == 1
+        assert str(folder) in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("told", [{"step": 99}, {"test": None}])

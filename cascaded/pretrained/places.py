@@ -23,7 +23,7 @@ def load(name_or_path: str | Path, device: torch.device | str = "cpu") -> Pretra
 
     Args:
         name_or_path: One that comes with the package (`cascaded models` lists them), such as "cifar10-td0"; a folder
-            that `save_pretrained` wrote; a run, such as "runs/td0/0", or a folder with one run in it, such as "runs/td0"; or
+            that `save_pretrained` wrote; a run, such as "runs/td0/0", or a folder with one run in it, "runs/td0"; or
             OWNER/NAME on the Hugging Face hub.
         device: Where to put it.
     """
