@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -21,9 +21,6 @@ from cascaded.cascade.inputs import Schedule, check_steps
 from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
-
-if TYPE_CHECKING:
-    from cascaded.pretrained.pretrained import Pretrained
 
 FULL = "full pass"
 """The network without time: every item gets its final answer at the end."""
@@ -62,6 +59,21 @@ class Timing:
         return asdict(self)
 
 
+class WithInputs(Protocol):
+    """A network that comes with what its images are normalised by, as `cascaded.Pretrained` does."""
+
+    net: Cascade
+
+    @property
+    def schedule(self) -> Schedule:
+        """How it was trained to be run."""
+        ...
+
+    def prepare(self, images: Tensor, normalised: bool = False) -> Tensor:
+        """Images as the network itself takes them."""
+        ...
+
+
 @dataclass
 class Taken:
     """Answers, steps and seconds of the items of one batch."""
@@ -74,7 +86,7 @@ class Taken:
 
 @torch.no_grad()
 def early_exit(
-    net: Cascade | Pretrained,
+    net: Cascade | WithInputs,
     images: Shaped[Tensor, "batch channels height width"],
     threshold: float,
     *,
@@ -96,12 +108,8 @@ def early_exit(
         kernel: As in `net(...)`.
         schedule: As in `net(...)`; of a `Pretrained` by default the one that it was trained for.
     """
-    if not isinstance(net, Cascade):
-        from cascaded.pretrained.pretrained import Pretrained  # and with it the hub, which most runs do not need
-
-        if isinstance(net, Pretrained):
-            images, schedule, net = net.prepare(images, normalised), schedule or net.schedule, net.net
     check_steps(steps)
+    net, images, schedule = _unpacked(net, images, normalised, schedule)
     if net.training:
         raise InputError("the network is in training mode, and would learn from what it answers: call net.eval() first")
     if not 0 <= threshold <= 1:
@@ -124,6 +132,15 @@ def early_exit(
             waiting, state = waiting[~leaves], state.select(~leaves.to(logits.device))
     taken.total = time.perf_counter() - start
     return taken
+
+
+def _unpacked(
+    net: Cascade | WithInputs, images: Tensor, normalised: bool, schedule: Schedule | None
+) -> tuple[Cascade, Tensor, Schedule | None]:
+    """The network itself, images as it takes them, and the schedule to run it by."""
+    if isinstance(net, Cascade) or not hasattr(net, "prepare"):  # a compiled cascade is neither
+        return cast(Cascade, net), images, schedule
+    return net.net, net.prepare(images, normalised), schedule or net.schedule
 
 
 @torch.no_grad()
