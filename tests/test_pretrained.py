@@ -11,14 +11,10 @@ import torch
 import cascaded
 from cascaded import ExponentialSmoothing, Norm, OneStepDelay, Pretrained
 from cascaded.errors import InputError
-from cascaded.learning import checkpoint
-from cascaded.learning.checkpoint import DamagedCheckpoint
 from cascaded.learning.trained import load_run
-from cascaded.predict.command import predict
-from cascaded.pretrained.command import models
 from cascaded.shell import program
-from tests.made_networks import STEP, made, made_run, pixels
-from tests.pictures import encoded, evil_pickle, picture
+from tests.made_networks import made, made_run, pixels
+from tests.pictures import evil_pickle
 from tests.tiny_runs import TINY, tiny_spec
 
 
@@ -65,60 +61,6 @@ def test_a_run_is_loaded_as_it_is_with_what_it_measured(model, tmp_path):
     assert len(trace) == net.steps == 9
 
 
-@torch.no_grad()
-def test_a_folder_with_one_run_below_it_is_that_run(tmp_path):
-    net = made()
-    made_run(tmp_path / "runs" / "mine" / "0", net)
-    for place in ("runs/mine", "runs"):
-        assert torch.equal(cascaded.load(tmp_path / place)(pixels()), net(pixels()))
-
-
-def test_a_folder_with_several_runs_is_refused_with_a_list_of_them(tmp_path):
-    for name in ("a/0", "a/1", "b/0"):
-        made_run(tmp_path / name, made())
-    listed = ", ".join(str(tmp_path / name) for name in ("a/0", "a/1", "b/0"))
-    with pytest.raises(InputError) as raised:
-        cascaded.load(tmp_path)
-    assert str(raised.value) == f"{tmp_path} contains 3 runs: give one of {listed}"
-    for number in range(2, 10):
-        made_run(tmp_path / "a" / str(number), made())
-    with pytest.raises(InputError, match=r"contains 10 runs: .*a/7 and 2 more$"):
-        cascaded.load(tmp_path / "a")
-
-
-@pytest.fixture
-def damaged(tmp_path):
-    """A run whose newest checkpoint is damaged, and the network of the one before it."""
-    net = made(accuracy=(0.5,))
-    folder = made_run(tmp_path / "0", net, step=STEP + 1)
-    newer = checkpoint.save(folder, STEP + 1, made(seed=1).net.state_dict(), {}, {"step": STEP + 1})
-    cut_short(newer)
-    return folder, net
-
-
-@torch.no_grad()
-def test_an_older_checkpoint_is_used_with_one_warning_and_without_the_accuracy_of_the_newer(damaged):
-    folder, net = damaged
-    with pytest.warns(DamagedCheckpoint, match=rf"{STEP + 1:09d} does not fit its manifest") as warned:
-        found = cascaded.load(folder)
-    assert len(warned) == 1
-    assert torch.equal(found(pixels()), net(pixels()))
-    assert found.accuracy == ()
-
-
-def test_the_commands_warn_about_a_damaged_checkpoint_once(damaged, tmp_path, capsys):
-    folder, _ = damaged
-    (tmp_path / "photo.png").write_bytes(encoded(picture()))
-    for command in (
-        lambda: predict((tmp_path / "photo.png",), model=str(folder), draw=False),
-        lambda: models(str(folder)),
-    ):
-        with pytest.warns(DamagedCheckpoint) as warned:
-            command()
-        assert len(warned) == 1
-        assert str(folder) in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("told", [{"step": 99}, {"test": None}])
 def test_without_a_measurement_of_these_very_weights_no_accuracy_is_claimed(told, tmp_path):
     net = Pretrained.of_run(made_run(tmp_path / "0", made(accuracy=(0.25, 0.5)), **told))
@@ -151,67 +93,6 @@ def test_images_of_another_shape_are_refused_with_both_shapes(shape):
 def test_what_is_not_a_tensor_is_refused():
     with pytest.raises(InputError, match=r"images are a ndarray: give a tensor, as of torch\.as_tensor\(images\)"):
         made()(pixels().numpy())
-
-
-# --- floats that would be normalised twice, or never were divided
-
-
-def entry_points(net):
-    """Every way by which images enter a network."""
-    return {
-        "forward": net,
-        "normalised": net.normalised,
-        "early exit": lambda images: cascaded.early_exit(net, images, 0.5),
-    }
-
-
-NORMALISED, UNSCALED = (pixels() / 255 - 0.3) / 0.4, pixels().float()
-
-
-@pytest.mark.parametrize("entry", ["forward", "normalised", "early exit"])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-@pytest.mark.parametrize(
-    ("images", "found"),
-    [
-        (NORMALISED, r"from -0\.7\d* to 1\.7\d*"),
-        (UNSCALED, "from 0 to 25[456]"),
-        (pixels() / 255 + 0.1, r"from 0\.\d+ to 1\.\d+"),
-        (torch.full((1, 1, 8, 8), torch.nan), "from nan to nan"),
-        (torch.full((1, 1, 8, 8), torch.inf), "from inf to inf"),
-    ],
-)
-def test_floats_outside_zero_to_one_are_refused_with_their_range(images, found, dtype, entry):
-    fix = r"bytes \(torch\.uint8\) or floats from 0 to 1: divide 0\.\.255 by 255, .*pass normalised=True"
-    with pytest.raises(InputError, match=rf"^images are floats ({found}), .*{fix}$"):
-        entry_points(made())[entry](images.to(dtype))
-
-
-def test_every_frame_of_a_film_is_looked_at():
-    film = (pixels() / 255).repeat(4, 1, 1, 1, 1)
-    made()(film)
-    film[3, 2, 0, 7, 7] = 2
-    with pytest.raises(InputError, match="to 2, this network takes"):
-        made()(film)
-
-
-@torch.no_grad()
-def test_a_rounding_error_of_a_resize_is_accepted():
-    images = pixels() / 255
-    images[0, 0, 0, :2] = torch.tensor([-5e-4, 1 + 5e-4])
-    torch.testing.assert_close(made()(images), made()(images.clamp(0, 1)), rtol=1e-2, atol=1e-2)
-
-
-@torch.no_grad()
-def test_images_that_are_normalised_already_give_the_same_when_it_is_said():
-    net = made()
-    torch.testing.assert_close(net(NORMALISED, normalised=True), net(pixels()), rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(net(NORMALISED.double(), normalised=True), net(pixels()), rtol=1e-4, atol=1e-4)
-    said = cascaded.early_exit(net, NORMALISED, 1.0, normalised=True).said
-    assert torch.equal(said, cascaded.early_exit(net, pixels(), 1.0).said)
-    with pytest.raises(
-        InputError, match=r"images are torch\.uint8, which are not normalised: leave normalised=True out"
-    ):
-        net(pixels(), normalised=True)
 
 
 def own(**options):
