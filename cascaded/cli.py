@@ -72,10 +72,10 @@ def run(arguments: list[str]) -> None:
     elif name == "--version":
         print(f"cascaded {__version__}")
     elif name in COMMANDS:
-        import tyro
+        from cascaded.usage import run_command
 
         module, _ = COMMANDS[name]
-        tyro.cli(getattr(import_module(module), name), prog=f"cascaded {name}", args=rest)
+        run_command(getattr(import_module(module), name), name, rest)
     else:
         near = get_close_matches(name, COMMANDS, n=1)
         raise InputError(f"there is no command {name!r}: " + (f"say {near[0]}?" if near else "see cascaded --help"))

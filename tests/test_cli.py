@@ -85,6 +85,15 @@ def test_every_command_has_help_with_an_example(name, helped):
     assert f"Example: cascaded {name}" in told
 
 
+@pytest.mark.parametrize("name", ["predict", "models", "clock"])
+def test_help_shows_what_happens_by_default_and_never_none(name, helped):
+    _, told, _ = helped[f"{name} --help"]
+    words = " ".join(told.replace("│", " ").split())
+    assert "(default:" in words
+    assert "(default: None)" not in words
+    assert "(default: )" not in words
+
+
 @pytest.mark.parametrize("words", [" ".join(words) for words in HELP])
 def test_help_does_not_import_torch(words, helped):
     code, _, torch_is_there = helped[words]
@@ -103,8 +112,6 @@ def test_help_does_not_import_torch(words, helped):
         (["bench", "--json", os.curdir], "a folder: give the name of a file in it"),
         (["bench", "--json", "/proc/nowhere/bench.json"], "which cannot be written"),
         (["bench", "--size", "1", "--batch", "1", "--no-memory"], "give a batch of at least 2"),
-        (["bench", "--widht", "3"], "Perhaps you meant"),
-        (["bench", "--width", "wide"], "--width"),
         (["bench", "--model", "alexnet"], "resnet18"),
         (["train", "--data", "cifar11"], "there is no data set 'cifar11': say cifar10?"),
         (["train", "--data", "no/such/folder"], "there is no file or folder no/such/folder"),
@@ -129,7 +136,10 @@ def test_wrong_commands_end_in_a_sentence_and_exit_code_two(arguments, message, 
     with pytest.raises(SystemExit) as ended:
         cascaded(*arguments)
     assert ended.value.code == 2
-    assert message in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert message in told
+    assert told.startswith("cascaded: ")
+    assert told.count("\n") == 1
 
 
 def test_a_wrong_command_shows_no_traceback():

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cascaded import cli
+from cascaded import Pretrained, cli
 from cascaded.cascade.named import make_kernel
 from cascaded.data.sources import load
 from cascaded.errors import InputError
@@ -131,6 +131,21 @@ def test_every_rule_is_timed_beside_the_full_pass(shown):
 
 def full_of(timings, one):
     return next(each.total for each in timings if each.batch == one.batch and each.rule == FULL)
+
+
+@pytest.mark.parametrize("model", ["cascaded-td", "serial-td-multihead", "shallow-deep"])
+def test_a_loaded_network_takes_bytes_and_runs_under_its_own_schedule(tiny_run, model):  # noqa: F811
+    run, test = load_run(tiny_run(model)), load("digits", "test")
+    net, images = Pretrained.of_run(run.folder), test.images[:24]
+    with torch.no_grad():
+        threshold = float(net(images).softmax(dim=-1).amax(dim=-1).median())
+    taken = early_exit(net, images, threshold)
+    expected = early_exit(run.net, run.normalised(images), threshold, schedule=run.spec.method.schedule)
+    assert torch.equal(taken.said, expected.said)
+    assert torch.equal(taken.steps, expected.steps)
+    assert len(taken.steps.unique()) > 1
+    with pytest.raises(InputError, match=r"in training mode, .*: call net.eval\(\) first"):
+        early_exit(net.train(), images, threshold)
 
 
 def test_less_than_one_step_is_refused(shown):

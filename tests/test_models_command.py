@@ -22,6 +22,7 @@ from cascaded.learning.spec import Spec
 from cascaded.pretrained.card import command, model_card
 from cascaded.pretrained.command import models
 from cascaded.pretrained.shipped import HEADINGS, listed, names
+from cascaded.shell import program
 from tests.made_networks import made, made_run, pixels
 from tests.tiny_runs import tiny_spec
 
@@ -36,7 +37,7 @@ def test_the_list_has_a_row_a_network_with_three_accuracies(capsys):
     told = capsys.readouterr().out
     for name in names():
         assert re.search(rf"^ *{name} +\S.* +\d\.\d MB( +[\d.]+%){{3}} *$", told, flags=re.MULTILINE)
-    assert "next: cascaded models NAME" in told
+    assert f"next: {program()} models NAME" in told
 
 
 @pytest.fixture
@@ -88,14 +89,15 @@ def test_one_network_is_told_with_every_step(capsys):
     assert "CascadedTD(0), cascaded-td" in told
     assert ", ".join(net.classes) in told
     assert all(f"{each:.1%}" in told for each in net.accuracy)
-    assert "cascaded predict photo.jpg --model cifar10-td0" in told
+    assert f"{program()} predict photo.jpg --model cifar10-td0" in told
 
 
+@pytest.mark.parametrize("place", ["runs/td0/0", "runs/td0"])
 @torch.no_grad()
-def test_a_run_is_saved_and_loads_by_what_is_said(capsys):
+def test_a_run_is_saved_and_loads_by_what_is_said(place, capsys):
     net = made()
     made_run(Path("runs/td0/0"), net)
-    models("runs/td0/0", save=Path("my-network"))
+    models(place, save=Path("my-network"))
     told = capsys.readouterr().out
     assert "its test accuracy is not known\n" in told
     assert "wrote my-network: README.md, config.json, model.safetensors" in told

@@ -35,6 +35,7 @@ ROOMS = [  # each imports from those before it alone
     "experiments",
     "demo",
     "bench",
+    "usage",
     "cli",
 ]
 

@@ -226,7 +226,6 @@ def test_pictures_that_cannot_be_read_do_not_keep_the_others_from_an_answer(tmp_
         (["/dev/null"], "/dev/null is neither a file nor a folder"),
         (["photo.png", "--stop", "1.5"], "--stop is 1.5: give a probability from 0 to 1"),
         (["photo.png", "--stop", "nan"], "--stop is nan"),
-        (["photo.png", "--stop", "abc"], "--stop"),
         (["photo.png", "--top", "0"], "--top is 0: give at least 1"),
         (["photo.png", "--out", "photo.png"], "--out is photo.png, which is a file"),
         (["photo.png", "--out", "x" * 300], "File name too long"),

@@ -12,6 +12,7 @@ import cascaded
 from cascaded import ExponentialSmoothing, Norm, OneStepDelay, Pretrained
 from cascaded.errors import InputError
 from cascaded.learning.trained import load_run
+from cascaded.shell import program
 from tests.made_networks import made, made_run, pixels
 from tests.pictures import evil_pickle
 from tests.tiny_runs import TINY, tiny_spec
@@ -87,6 +88,11 @@ def test_kernel_and_steps_are_those_of_a_cascade():
 def test_images_of_another_shape_are_refused_with_both_shapes(shape):
     with pytest.raises(InputError, match=r"images have shape \(.*\), this network takes a batch of 1 channel of 8 x 8"):
         made()(torch.zeros(shape))
+
+
+def test_what_is_not_a_tensor_is_refused():
+    with pytest.raises(InputError, match=r"images are a ndarray: give a tensor, as of torch\.as_tensor\(images\)"):
+        made()(pixels().numpy())
 
 
 def own(**options):
@@ -247,7 +253,7 @@ def test_a_folder_that_is_not_what_was_saved_is_refused_in_one_sentence(saved, s
     ("name", "told"),
     [
         ("cifar10-tdo", "there is no network 'cifar10-tdo': say cifar10-td0?"),
-        ("xyz", "there is no network 'xyz': see `cascaded models`, or give a folder, or OWNER/NAME on the hub"),
+        ("xyz", f"there is no network 'xyz': see {program()} models, or give a folder, or OWNER/NAME on the hub"),
         ("runs/td0/7", "there is no folder runs/td0/7: give one that save_pretrained wrote, or a run, as runs/td0/0"),
         ("./mine", "there is no folder ./mine: give one that save_pretrained wrote, or a run, as runs/td0/0"),
     ],

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -167,6 +168,12 @@ def test_half_precision_is_computed_in_single():
         (torch.zeros(2, 3, 4), torch.zeros(5).long(), 0.0, r"labels have shape \(5,\), the trace has 3 items"),
         (torch.zeros(2, 3, 4), torch.tensor([0, 1, 4]), 0.0, r"labels go from 0 to 4, the trace has 4 classes.*0\.\.3"),
         (torch.zeros(2, 3, 4), torch.tensor([0, -1, 3]), 0.0, "labels go from -1 to 3"),
+        (torch.zeros(2, 3, 4), torch.tensor([0, -100, -1]), 0.0, "labels go from -1 to 0"),
+        (torch.zeros(2, 3, 4), torch.tensor([0, -100, 4]), 0.0, r"labels go from 0 to 4, .*must lie in 0\.\.3"),
+        ([torch.zeros(3, 4)] * 2, torch.zeros(3).long(), 0.0, r"trace is a list of 2, .*: stack them, torch\.stack\("),
+        ((torch.zeros(3, 4),), torch.zeros(3).long(), 0.0, r"trace is a tuple of 1, .*: stack them, torch\.stack\("),
+        (np.zeros((2, 3, 4)), torch.zeros(3).long(), 0.0, r"trace is a ndarray, .* convert with torch\.as_tensor"),
+        (torch.zeros(2, 3, 4), [0, 1, 2], 0.0, r"labels is a list, .* convert with torch\.as_tensor"),
         (
             torch.zeros(2, 3, 4),
             torch.full((3, 5), 0.2),
@@ -182,6 +189,81 @@ def test_half_precision_is_computed_in_single():
 def test_wrong_input_is_refused_with_both_sides(trace, labels, lam, message):
     with pytest.raises(InputError, match=message):
         cascaded.td_loss(trace, labels, lam)
+    with pytest.raises(InputError, match=message):
+        td_targets(trace, labels, lam)
+
+
+def test_a_list_of_logits_is_refused_by_cross_entropy_too():
+    with pytest.raises(InputError, match=r"stack them, torch\.stack\(logits\)"):
+        cascaded.ce_loss([torch.zeros(3, 4)], torch.zeros(3).long())
+
+
+# --- ignored labels
+
+
+@st.composite
+def partly_ignored(draw):
+    """Logits and labels, any of which may be ignored, and the mask of those that are used."""
+    trace, labels = draw(traces())
+    used = torch.tensor(draw(st.lists(st.booleans(), min_size=len(labels), max_size=len(labels))))
+    return trace, labels.where(used, -100), used
+
+
+def gradient(loss, trace):
+    return torch.autograd.grad(loss, trace)[0]
+
+
+@given(partly_ignored(), st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from(["mean", "sum", "none"]))
+def test_ignored_items_are_as_if_they_were_not_in_the_batch(drawn, lam, reduction):
+    trace, labels, used = drawn
+    trace.requires_grad_()
+    losses = {
+        "td": lambda *batch: cascaded.td_loss(*batch, lam, reduction=reduction),
+        "ce": lambda *batch: cascaded.ce_loss(*batch, reduction=reduction),
+    }
+    for loss in losses.values():
+        found, expected = loss(trace, labels), loss(trace[:, used], labels[used])
+        if reduction == "none":
+            assert found.shape[1] == len(labels)
+            assert not found[:, ~used].any()
+            found = found[:, used]
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(gradient(found.sum(), trace), gradient(expected.sum(), trace))
+        assert not gradient(loss(trace, labels).sum(), trace)[:, ~used].any()
+    targets = td_targets(trace, labels, lam)
+    assert targets.shape == trace.shape
+    assert torch.equal(targets[:, used], td_targets(trace[:, used], labels[used], lam))
+    assert not targets[:, ~used].any()
+
+
+@given(partly_ignored(), st.sampled_from([-100, -1, 0]))
+def test_ignored_labels_are_those_of_torchs_cross_entropy(drawn, ignore_index):
+    trace, labels, used = drawn
+    labels = labels.where(used, ignore_index)
+    if not (labels != ignore_index).any():
+        return  # torch's mean over no items is NaN
+    for reduction in ("mean", "sum"):
+        steps = [F.cross_entropy(each, labels, ignore_index=ignore_index, reduction=reduction) for each in trace]
+        options = {"reduction": reduction, "ignore_index": ignore_index}
+        torch.testing.assert_close(cascaded.td_loss(trace, labels, 1.0, **options), sum(steps))
+        torch.testing.assert_close(cascaded.ce_loss(trace, labels, **options), steps[-1])
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_with_every_item_ignored_loss_and_gradient_are_zero(reduction):
+    trace, labels = torch.randn(3, 2, 4, requires_grad=True), torch.tensor([-100, -100])
+    for loss in (cascaded.td_loss(trace, labels, 0.5, reduction), cascaded.ce_loss(trace, labels, reduction)):
+        assert loss.item() == 0
+        assert not gradient(loss, trace).any()
+
+
+def test_logits_that_are_not_finite_do_not_matter_where_they_are_ignored():
+    trace, labels = torch.randn(3, 2, 4), torch.tensor([1, -100])
+    trace[:, 1] = math.nan
+    trace.requires_grad_()
+    loss = cascaded.td_loss(trace, labels, 0.5)
+    torch.testing.assert_close(loss, cascaded.td_loss(trace[:, :1], labels[:1], 0.5))
+    assert not gradient(loss, trace)[:, 1].any()
 
 
 def test_an_unknown_reduction_is_refused():

@@ -118,3 +118,12 @@ def test_images_of_another_shape_are_refused_with_both_shapes(tiny_run, shape, t
     with pytest.raises(InputError) as raised:
         run.normalised(torch.zeros(shape))
     assert str(raised.value) == f"{told}, {run.folder} was trained on 1 channel of 8 x 8: bring them to that form"
+
+
+def test_floats_outside_zero_to_one_are_refused_with_their_range(tiny_run):  # noqa: F811
+    run = load_run(tiny_run())
+    with pytest.raises(
+        InputError, match=r"^images are floats from 0 to 255, .* normalised already give them to run\.net$"
+    ):
+        run.normalised(torch.tensor([0.0, 255.0]).repeat(1, 1, 8, 4))
+    assert run.normalised(torch.zeros(0, 1, 8, 8)).shape == (0, 1, 8, 8)

@@ -12,19 +12,39 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.instancenorm import _InstanceNorm
 
 from cascaded.cascade.film import SETTLED, Film, join, layout
 from cascaded.cascade.kernels import Kernel, Line
 from cascaded.cascade.norm import TimeBatchNorm
+from cascaded.errors import InputError
 
 
 class Layers(nn.Sequential):
-    """Layers without memory, on all frames at once; a time batch norm among them sees the steps."""
+    """Layers without memory, on all frames at once; a time batch norm among them sees the steps.
+
+    Layers that compute statistics over a batch (`nn.BatchNorm2d` and its relatives) are refused: they would mix steps.
+    """
 
     def forward(self, film: Film) -> Film:  # pyright: ignore[reportIncompatibleMethodOverride]
         for layer in self:
-            film = layer(film) if isinstance(layer, TimeBatchNorm) else film.map(layer)
+            film = layer(film) if isinstance(layer, TimeBatchNorm | Layers) else film.map(layer)
         return film
+
+    def add_module(self, name: str, module: nn.Module | None) -> None:
+        """Add a layer: the constructor, `append` and `extend` come through here."""
+        _check_layer(module)
+        super().add_module(name, module)
+
+    def insert(self, index: int, module: nn.Module) -> Layers:
+        """Insert a layer before another one."""
+        _check_layer(module)
+        return super().insert(index, module)
+
+    def __setitem__(self, idx: int, module: nn.Module) -> None:
+        _check_layer(module)
+        super().__setitem__(idx, module)
 
 
 class Block(nn.Module):
@@ -72,6 +92,7 @@ class ResidualBlock(Block):
     """`relu(skip(z) + delayed(branch(z)))`. A skip path that changes shape is a bare convolution, without a norm."""
 
     def __init__(self, skip: nn.Module, branch: Layers, channels: int):
+        check_norms(skip, "leave the norm of a skip path out, or use nn.GroupNorm")
         super().__init__(branch, Layers(), channels)
         self.skip = skip
 
@@ -94,6 +115,35 @@ class DenseBlock(Block):
 
     def silence(self, z: Film) -> Film:
         return z.map(lambda x: x.new_zeros(()).expand(len(x), self.growth, *x.shape[2:]))
+
+
+def check_norms(
+    module: nn.Module, fix: str = "use cascaded.TimeBatchNorm, which has statistics for every step"
+) -> None:
+    """Refuse norms whose statistics are of all steps together: unrolled and stepped, a network would differ."""
+    for each in module.modules():
+        if isinstance(each, _BatchNorm):
+            way = fix
+        elif isinstance(each, _InstanceNorm) and each.track_running_stats:
+            way = f"{fix}, or say track_running_stats=False"
+        else:
+            continue
+        raise InputError(
+            f"{type(each).__name__} computes its statistics over all steps together, so that running all steps at once "
+            f"and one at a time would give different outputs: {way}"
+        )
+
+
+def _check_layer(layer: nn.Module | None) -> None:
+    """Refuse norms that mix steps, and a time batch norm where it would not see the steps."""
+    if layer is None or isinstance(layer, TimeBatchNorm | Layers):
+        return
+    check_norms(layer)
+    if any(isinstance(each, TimeBatchNorm) for each in layer.modules()):
+        raise InputError(
+            f"TimeBatchNorm is inside a {type(layer).__name__}, which gets frames without their steps: put it directly "
+            f"into cascaded.Layers, or use cascaded.Layers in place of the {type(layer).__name__}"
+        )
 
 
 def delayed(kernel: Kernel, branch: Layers, z: Film, line: Line) -> tuple[Film, Line]:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from cascaded.cascade import cost
-from cascaded.cascade.block import Block, Layers
+from cascaded.cascade.block import Block, Layers, check_norms
 from cascaded.cascade.film import REST, Film, layout, moving, still
 from cascaded.cascade.inputs import Schedule, check_frames, check_state, check_steps, chosen_schedule, shown_frame
 from cascaded.cascade.kernels import Kernel, Line
@@ -62,6 +62,7 @@ class Cascade(nn.Module):
             raise InputError(f"num_classes is {num_classes}: give at least 1")
         self.stem = stem
         self.blocks = nn.ModuleList(blocks)
+        check_norms(self)  # layers that were changed after they were made, and those of a user's own kind of block
         self.kernel = kernel
         self.in_channels = in_channels
         self.num_classes = num_classes

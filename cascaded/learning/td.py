@@ -10,10 +10,11 @@ All of it works on any `(time, batch, classes)` tensor of logits, whatever netwo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -24,29 +25,31 @@ Reduction = Literal["mean", "sum", "none"]
 Labels = Int[Tensor, "batch"] | Float[Tensor, "batch classes"]
 
 
-def td_targets(trace: Float[Tensor, "time batch classes"], labels: Labels, lam: float) -> Tensor:
+def td_targets(
+    trace: Float[Tensor, "time batch classes"], labels: Labels, lam: float, ignore_index: int = -100
+) -> Tensor:
     """What each step should have said: later answers mixed with the truth, backwards in one pass, without gradient.
 
     Args:
         trace: Logits at every step.
         labels: True classes, or a distribution over the classes for every item.
         lam: Lambda, from 0 (the next step's answer) to 1 (the truth).
+        ignore_index: Items with this label have no target: zeros at every step.
 
     Returns:
         A distribution for every step and item, of the trace's shape.
     """
     check_lam(lam)
-    trace = precise(trace)
-    truth = distributions(trace, labels)
-    targets = trace.detach().softmax(dim=-1).roll(-1, dims=0)  # step t is to learn from step t+1
-    targets[-1] = truth
-    for t in range(len(trace) - 2, -1, -1):
-        targets[t].lerp_(targets[t + 1], lam)
-    return targets
+    used = UsedItems.of(trace, labels, ignore_index)
+    return used.scatter(_targets(used, lam))
 
 
 def td_loss(
-    trace: Float[Tensor, "time batch classes"], labels: Labels, lam: float, reduction: Reduction = "mean"
+    trace: Float[Tensor, "time batch classes"],
+    labels: Labels,
+    lam: float,
+    reduction: Reduction = "mean",
+    ignore_index: int = -100,
 ) -> Tensor:
     """Cross-entropy between what each step said and what it should have said, summed over steps.
 
@@ -57,43 +60,106 @@ def td_loss(
         labels: True classes, or a distribution over the classes for every item.
         lam: Lambda, from 0 to 1.
         reduction: `mean` or `sum` over the batch, or `none` for a loss a step and item, `(time, batch)`.
+        ignore_index: Items with this label are ignored at every step, as in `torch.nn.functional.cross_entropy`: they
+            add nothing to the loss, to the gradient or to the number of items that `mean` divides by. If all items are
+            ignored, the loss and its gradient are 0.
     """
-    trace = precise(trace)
-    losses = -(td_targets(trace, labels, lam) * trace.log_softmax(dim=-1)).sum(dim=-1)
-    return _reduce(losses, reduction)
+    check_lam(lam)
+    used = UsedItems.of(trace, labels, ignore_index)
+    losses = -(_targets(used, lam) * used.trace.log_softmax(dim=-1)).sum(dim=-1)
+    return _reduce(used, losses, reduction)
 
 
-def ce_loss(trace: Float[Tensor, "time batch classes"], labels: Labels, reduction: Reduction = "mean") -> Tensor:
+def ce_loss(
+    trace: Float[Tensor, "time batch classes"], labels: Labels, reduction: Reduction = "mean", ignore_index: int = -100
+) -> Tensor:
     """Cross-entropy of the last step alone; earlier ones say what they like. Options as for `td_loss`."""
-    trace = precise(trace)
-    last = F.cross_entropy(trace[-1], distributions(trace, labels), reduction="none")
-    return _reduce(last.unsqueeze(0), reduction)
+    used = UsedItems.of(trace, labels, ignore_index)
+    last = F.cross_entropy(used.trace[-1], used.truth, reduction="none")
+    return _reduce(used, last.unsqueeze(0), reduction)
 
 
-def _reduce(losses: Float[Tensor, "time batch"], reduction: Reduction) -> Tensor:
+def _targets(used: UsedItems, lam: float) -> Float[Tensor, "time used classes"]:
+    targets = used.trace.detach().softmax(dim=-1).roll(-1, dims=0)  # step t is to learn from step t+1
+    targets[-1] = used.truth
+    for t in range(len(targets) - 2, -1, -1):
+        targets[t].lerp_(targets[t + 1], lam)
+    return targets
+
+
+def _reduce(used: UsedItems, losses: Float[Tensor, "time used"], reduction: Reduction) -> Tensor:
     if reduction == "none":
-        return losses
+        return used.scatter(losses)
     if reduction not in ("mean", "sum"):
         raise InputError(f"reduction is {reduction!r}: say 'mean', 'sum' or 'none'")
-    return losses.sum() / losses.shape[1] if reduction == "mean" else losses.sum()
+    return losses.sum() / max(losses.shape[1], 1) if reduction == "mean" else losses.sum()
 
 
-def distributions(trace: Float[Tensor, "time batch classes"], labels: Labels) -> Float[Tensor, "batch classes"]:
-    """The truth as a distribution over the classes for every item, checked against the trace it belongs to."""
+@dataclass(frozen=True)
+class UsedItems:
+    """The items of a batch that are not ignored.
+
+    The others are left out before anything is computed: whatever their logits are, also NaN, their gradient is 0.
+
+    Attributes:
+        trace: Their logits, in at least single precision.
+        truth: Their true distributions.
+        mask: Which items of the batch they are; None for all.
+    """
+
+    trace: Float[Tensor, "time used classes"]
+    truth: Float[Tensor, "used classes"]
+    mask: Bool[Tensor, "batch"] | None
+
+    @classmethod
+    def of(cls, trace: Tensor, labels: Tensor, ignore_index: int) -> UsedItems:
+        """Check trace and labels, and leave out the items whose label is `ignore_index`."""
+        check_shapes(trace, labels)
+        trace, mask = precise(trace), None
+        if not labels.is_floating_point() and not labels.is_meta and (labels == ignore_index).any():
+            mask = (labels != ignore_index).to(trace.device)
+            trace, labels = trace[:, mask], labels[labels != ignore_index]
+        return cls(trace, distributions(trace, labels), mask)
+
+    def scatter(self, values: Shaped[Tensor, "time used *classes"]) -> Shaped[Tensor, "time batch *classes"]:
+        """Values of these items in their places in the whole batch, with 0 for the ignored ones."""
+        if self.mask is None:
+            return values
+        batch = values.new_zeros(len(values), len(self.mask), *values.shape[2:])
+        batch[:, self.mask] = values
+        return batch
+
+
+def check_shapes(trace: Tensor, labels: Tensor) -> None:
+    """Logits `(time, batch, classes)`, and a label or a distribution for every item."""
+    if isinstance(trace, list | tuple):
+        raise InputError(
+            f"trace is a {type(trace).__name__} of {len(trace)}, a loss takes one tensor of logits (time, batch, "
+            "classes): stack them, torch.stack(logits)"
+        )
+    for name, value in (("trace", trace), ("labels", labels)):
+        if not isinstance(value, Tensor):
+            raise InputError(f"{name} is a {type(value).__name__}, a loss takes tensors: convert with torch.as_tensor")
     if trace.dim() != 3 or not trace.is_floating_point():
         raise InputError(
             f"trace has shape {tuple(trace.shape)} and type {trace.dtype}, a loss takes logits (time, batch, classes): "
             "stack the steps along a first axis"
         )
-    _, batch, classes = trace.shape
+    batch = trace.shape[1]
     if labels.dim() == 0 or len(labels) != batch:
         raise InputError(
             f"labels have shape {tuple(labels.shape)}, the trace has {batch} items: give one label an item"
         )
+    if not labels.is_floating_point() and labels.dim() != 1:
+        raise InputError(f"labels have shape {tuple(labels.shape)}: give whole numbers (batch,), or probabilities")
+
+
+def distributions(trace: Float[Tensor, "time batch classes"], labels: Labels) -> Float[Tensor, "batch classes"]:
+    """The truth as a distribution over the classes for every item, checked against the trace it belongs to."""
+    check_shapes(trace, labels)
+    _, batch, classes = trace.shape
     if labels.is_floating_point():
         return _soft(labels.detach(), classes).to(trace)
-    if labels.dim() != 1:
-        raise InputError(f"labels have shape {tuple(labels.shape)}: give whole numbers (batch,), or probabilities")
     if labels.is_meta:  # shapes without values, for counting operations
         return trace.new_zeros(batch, classes)
     if batch and not 0 <= int(labels.min()) <= int(labels.max()) < classes:

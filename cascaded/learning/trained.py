@@ -19,6 +19,9 @@ from cascaded.learning.runs import Inputs, read_inputs, read_spec
 from cascaded.learning.spec import Spec
 from cascaded.learning.training import build
 
+OVERSHOOT = 1e-3
+"""How far floats may lie outside 0..1: rounding of a resize or of half precision, a quarter of a grey level."""
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -43,12 +46,13 @@ class Trained:
     def normalised(
         self, images: Shaped[Tensor, "*time batch channels height width"]
     ) -> Float[Tensor, "*time batch channels height width"]:
-        """Bytes, or floats in 0..1, as the network takes them: still images or a film."""
+        """Bytes, or floats in 0..1, as the network takes them: still images or a film. Other floats are refused."""
         if images.shape[-3:] != self.inputs.shape:
             raise InputError(
                 f"images are {told_shape(images.shape[-3:])}, {self.folder} was trained on "
                 f"{told_shape(self.inputs.shape)}: bring them to that form"
             )
+        check_range(images, "give them to run.net")
         flat = normalise(images.reshape(-1, *images.shape[-3:]), self.inputs.mean, self.inputs.std)
         return flat.reshape(images.shape)
 
@@ -74,6 +78,24 @@ def load_run(folder: Path | str, device: torch.device | str = "cpu") -> Trained:
         told = str(error).splitlines()[-1].strip()
         raise InputError(f"the checkpoint in {folder} is of another network ({told}): bring its own back") from error
     return Trained(folder, spec, inputs, net.to(device).eval(), digest(found.model), int(found.position["step"]))
+
+
+def check_range(images: Tensor, if_normalised: str) -> None:
+    """Refuse floats outside 0..1: normalised once more, they would be nothing that the network has ever seen.
+
+    Args:
+        images: Bytes, or floats.
+        if_normalised: What to do with images that are normalised already, in the words of the error.
+    """
+    if not images.is_floating_point() or images.is_meta or not images.numel():
+        return
+    low, high = (float(each) for each in images.detach().aminmax())
+    if not (low >= -OVERSHOOT and high <= 1 + OVERSHOOT):  # neither holds for NaN
+        raise InputError(
+            f"images are floats from {low:.4g} to {high:.4g}, this network takes bytes (torch.uint8) or floats from 0 "
+            f"to 1: divide 0..255 by 255, clamp what a resize overshot, or if they are normalised already "
+            f"{if_normalised}"
+        )
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:

@@ -9,6 +9,7 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
+from cascaded.shell import program
 
 if TYPE_CHECKING:
     from cascaded.predict.answer import Answer
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def predict(
-    images: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="IMAGE...")],
+    images: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="IMAGE...", help_behavior_hint="(required)")],
     *,
     model: str = "cifar10-td0",
-    stop: float | None = None,
+    stop: Annotated[float | None, tyro.conf.arg(help_behavior_hint="(default: the last step answers)")] = None,
     top: int = 3,
     fine: bool = False,
-    out: Path = Path(),
+    out: Annotated[Path, tyro.conf.arg(help_behavior_hint="(default: the current folder)")] = Path(),
     draw: bool = True,
     json: bool = False,
 ) -> None:
@@ -36,8 +37,8 @@ def predict(
 
     Args:
         images: Pictures in any usual format, or folders that hold some.
-        model: A network by name (`cascaded models`), a run, a folder that holds a saved network, or OWNER/NAME on the
-            hub.
+        model: A network by name (`cascaded models`), a run or a folder that contains one, a folder with a saved
+            network, or OWNER/NAME on the hub.
         stop: Take the answer at the first step that is surer than this, from 0 to 1. Later steps are shown in grey.
         top: How many classes are shown.
         fine: Run the same weights in fine time: 70 small steps.
@@ -70,7 +71,7 @@ def predict(
 def check(images: tuple[Path, ...], stop: float | None, top: int) -> None:
     """What is wrong with these words, said before anything is read."""
     if not images:
-        raise InputError("no picture is given: say which, as in cascaded predict holiday.jpg")
+        raise InputError(f"no picture is given: say which, as in {program()} predict holiday.jpg")
     if stop is not None and not 0 <= stop <= 1:
         raise InputError(f"--stop is {stop:g}: give a probability from 0 to 1, such as 0.9")
     if top < 1:

@@ -13,15 +13,20 @@ from tyro.conf import Positional
 
 from cascaded.errors import InputError
 from cascaded.progress import readable, say, wide_console
+from cascaded.shell import program
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
 def models(
-    name: Annotated[Positional[str | None], tyro.conf.arg(metavar="NAME")] = None,
+    name: Annotated[
+        Positional[str | None], tyro.conf.arg(metavar="NAME", help_behavior_hint="(default: list those of the package)")
+    ] = None,
     *,
-    save: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None,
+    save: Annotated[
+        Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="(default: nothing is written)")
+    ] = None,
 ) -> None:
     """Trained networks: those that come with the package, what is known of one, and your own to be kept or shared.
 
@@ -31,16 +36,17 @@ def models(
 
     Example: cascaded models cifar10-td0
 
-    Example: cascaded models runs/td0/0 --save my-network
+    Example: cascaded models runs/td0 --save my-network
 
     Args:
-        name: A network of the package, a run, a folder that was saved, or OWNER/NAME on the hub.
+        name: A network of the package, a run or a folder that contains one, a folder that was saved, or OWNER/NAME on
+            the hub.
         save: Where to write it, a folder that is not there yet.
     """
     if name is not None:
         tell(name, save)
     elif save is not None:
-        raise InputError(f"--save is {save}, and no network is named: say which, as in cascaded models runs/td0/0")
+        raise InputError(f"--save is {save}, and no network is named: say which, as in {program()} models runs/td0/0")
     else:
         list_all()
 
@@ -51,7 +57,8 @@ def list_all() -> None:
 
     console = wide_console()
     console.print(_table(HEADINGS, listed(), left=3))
-    say(console, "next: cascaded models NAME tells more of one, cascaded predict photo.jpg --model NAME asks it")
+    more, asking = f"{program()} models NAME", f"{program()} predict photo.jpg --model NAME"
+    say(console, f"next: {more} tells more of one, {asking} asks it")
 
 
 def tell(name: str, save: Path | None) -> None:
@@ -75,7 +82,7 @@ def tell(name: str, save: Path | None) -> None:
         net.save_pretrained(save)
         say(console, readable(f"wrote {save}: {', '.join(sorted(file.name for file in save.iterdir()))}"))
     place = name if save is None else called(save)
-    next_one = f'cascaded predict photo.jpg --model {shlex.quote(place)}, or in Python cascaded.load("{place}")'
+    next_one = f'{program()} predict photo.jpg --model {shlex.quote(place)}, or in Python cascaded.load("{place}")'
     say(console, readable(f"next: {next_one}"))
 
 

@@ -24,7 +24,7 @@ from cascaded.errors import InputError
 from cascaded.files import write_json, write_whole
 from cascaded.learning.runs import Inputs, last_metrics
 from cascaded.learning.spec import Spec
-from cascaded.learning.trained import load_run, told_shape
+from cascaded.learning.trained import check_range, load_run, told_shape
 from cascaded.learning.training import build
 from cascaded.pretrained.config import CONFIG, WEIGHTS, Config, check_folder
 from cascaded.pretrained.hub import OPTIONS, fetched
@@ -121,29 +121,44 @@ class Pretrained(
         self,
         images: Shaped[Tensor, "*time batch channels height width"],
         *,
+        normalised: bool = False,
         kernel: Kernel | None = None,
         steps: int | None = None,
     ) -> Float[Tensor, "time batch classes"]:
         """Class scores at every step, under its own schedule.
 
         Args:
-            images: Bytes, or floats in 0..1; they are normalised here.
+            images: Bytes, or floats in 0..1; they are normalised here. Other floats are refused.
+            normalised: The images are floats that have been normalised already, with `inputs.mean` and `inputs.std`.
             kernel: How results are delayed; one step by default.
             steps: How many read-outs; until it has settled by default.
         """
-        return self.net(self.normalised(images), kernel=kernel, steps=steps, schedule=self.schedule)
+        return self.net(self.prepare(images, normalised), kernel=kernel, steps=steps, schedule=self.schedule)
 
-    def normalised(
-        self, images: Shaped[Tensor, "*time batch channels height width"]
+    def prepare(
+        self, images: Shaped[Tensor, "*time batch channels height width"], normalised: bool = False
     ) -> Float[Tensor, "*time batch channels height width"]:
-        """Bytes, or floats in 0..1, as the network itself takes them: still images or a film."""
+        """Images as the network itself takes them: normalised here, or already, as in `forward`."""
+        if not isinstance(images, Tensor):
+            raise InputError(f"images are a {type(images).__name__}: give a tensor, as of torch.as_tensor(images)")
         if images.dim() not in (4, 5) or images.shape[-3:] != self.inputs.shape:
             raise InputError(
                 f"images have shape {tuple(images.shape)}, this network takes a batch of "
                 f"{told_shape(self.inputs.shape)}: bring them to that form"
             )
+        if normalised:
+            if not images.is_floating_point():
+                raise InputError(f"images are {images.dtype}, which are not normalised: leave normalised=True out")
+            return images.float()
+        check_range(images, "pass normalised=True")
         flat = normalise(images.reshape(-1, *self.inputs.shape), self.inputs.mean, self.inputs.std)
         return flat.reshape(images.shape)
+
+    def normalised(
+        self, images: Shaped[Tensor, "*time batch channels height width"]
+    ) -> Float[Tensor, "*time batch channels height width"]:
+        """Bytes, or floats in 0..1, as the network itself takes them: still images or a film. Others are refused."""
+        return self.prepare(images)
 
     # --- kept and found again
 

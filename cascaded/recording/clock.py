@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from cascaded.cascade.inputs import Schedule, check_steps
@@ -59,6 +59,21 @@ class Timing:
         return asdict(self)
 
 
+class WithInputs(Protocol):
+    """A network that comes with what its images are normalised by, as `cascaded.Pretrained` does."""
+
+    net: Cascade
+
+    @property
+    def schedule(self) -> Schedule:
+        """How it was trained to be run."""
+        ...
+
+    def prepare(self, images: Tensor, normalised: bool = False) -> Tensor:
+        """Images as the network itself takes them."""
+        ...
+
+
 @dataclass
 class Taken:
     """Answers, steps and seconds of the items of one batch."""
@@ -71,10 +86,11 @@ class Taken:
 
 @torch.no_grad()
 def early_exit(
-    net: Cascade,
-    images: Float[Tensor, "batch channels height width"],
+    net: Cascade | WithInputs,
+    images: Shaped[Tensor, "batch channels height width"],
     threshold: float,
     *,
+    normalised: bool = False,
     steps: int | None = None,
     kernel: Kernel | None = None,
     schedule: Schedule | None = None,
@@ -84,14 +100,16 @@ def early_exit(
     Items that have answered are removed from the batch: later steps compute the others alone.
 
     Args:
-        net: A network in evaluation mode.
-        images: What it is shown.
+        net: A network in evaluation mode, such as one from `cascaded.load`.
+        images: What it takes: normalised floats for a `Cascade`; bytes, or floats in 0..1, for a `Pretrained`.
         threshold: Above which probability of the likeliest class an item is done.
+        normalised: For a `Pretrained`: the images are normalised already, as in `net(...)`.
         steps: After how many steps the rest is done too; until it has settled by default.
         kernel: As in `net(...)`.
-        schedule: As in `net(...)`.
+        schedule: As in `net(...)`; of a `Pretrained` by default the one that it was trained for.
     """
     check_steps(steps)
+    net, images, schedule = _unpacked(net, images, normalised, schedule)
     if net.training:
         raise InputError("the network is in training mode, and would learn from what it answers: call net.eval() first")
     if not 0 <= threshold <= 1:
@@ -114,6 +132,15 @@ def early_exit(
             waiting, state = waiting[~leaves], state.select(~leaves.to(logits.device))
     taken.total = time.perf_counter() - start
     return taken
+
+
+def _unpacked(
+    net: Cascade | WithInputs, images: Tensor, normalised: bool, schedule: Schedule | None
+) -> tuple[Cascade, Tensor, Schedule | None]:
+    """The network itself, images as it takes them, and the schedule to run it by."""
+    if isinstance(net, Cascade) or not hasattr(net, "prepare"):  # a compiled cascade is neither
+        return cast(Cascade, net), images, schedule
+    return net.net, net.prepare(images, normalised), schedule or net.schedule
 
 
 @torch.no_grad()

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def clock(
-    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")],
+    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     *,
     thresholds: tuple[float, ...] = (0.5, 0.7, 0.9, 0.99),
     batches: tuple[int, ...] = (1, 64),
     limit: int = 256,
     device: str = "auto",
-    threads: int | None = None,
+    threads: Annotated[int | None, tyro.conf.arg(help_behavior_hint="(default: all cores)")] = None,
 ) -> None:
     """Time early exit on test images: items leave their batch once they are sure, under both schedules.
 
@@ -39,7 +39,7 @@ def clock(
         batches: How many images start together.
         limit: How many test images, the same of every class.
         device: auto, cpu, cuda, cuda:1, mps.
-        threads: Cores that torch uses; all by default.
+        threads: Cores that torch uses.
     """
     if not runs:
         raise InputError("no run is given: say which, as in cascaded clock runs/td0/0")

@@ -1,0 +1,112 @@
+"""Wrong command lines, each explained in one sentence that names the option, what was given and what to give."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from difflib import get_close_matches
+from itertools import takewhile
+from typing import Any
+
+import tyro
+
+from cascaded.errors import InputError
+from cascaded.shell import program
+
+try:  # an interface that tyro may change: without it, tyro explains the same in a box of several lines
+    from tyro import _errors as parsing
+except ImportError:
+    parsing = None
+
+KINDS = {"INT": "a whole number", "FLOAT": "a number", "PATH": "a path", "STR": "a word"}
+
+
+def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -> None:
+    """Call a command with what stands on the command line; a line that does not fit it is an `InputError`."""
+    with parse_errors(lambda event: explained(event, function, name, words)):
+        tyro.cli(function, prog=f"cascaded {name}", args=words)
+
+
+@contextmanager
+def parse_errors(explain: Callable[[Any], str | None]) -> Iterator[None]:
+    """Raise what tyro would print, where there is a sentence for it."""
+
+    def handle(event: Any) -> None:
+        with suppress(AttributeError):  # a field that another version of tyro does not have
+            if sentence := explain(event):
+                raise InputError(sentence)
+
+    if parsing is None:
+        yield
+        return
+    with parsing.on_parse_error(handle):
+        yield
+
+
+def explained(event: Any, function: Callable[..., Any], name: str, words: Sequence[str]) -> str | None:
+    """What is wrong with a command line, in one sentence; None where only tyro knows."""
+    assert parsing is not None
+    see = f"see {program()} {name} --help"
+    match event:
+        case parsing.UnrecognizedArgs():
+            return _unknown(function, name, words) or f"unexpected argument {event.tokens[0]!r}: leave it out, or {see}"
+        case parsing.MissingArgs():
+            option = event.missing_arguments[0].arg
+            return _unknown(function, name, words) or f"{option.display_name()} is missing: give {_expected(option)}"
+        case parsing.BadValue(reason="too_few_values"):
+            option = event.argument.display_name()
+            return _unknown(function, name, words) or f"{option} has no value: give {_expected(event.argument)}; {see}"
+        case parsing.InvalidChoice():
+            return f"{event.argument.display_name()} is {event.value!r}: give one of {', '.join(event.choices)}"
+        case parsing.InstantiationFailure():
+            option = event.argument
+            if option is None:
+                return f"{event.message.splitlines()[0].rstrip('.')}: {see}"
+            return f"{option.display_name()} is {_given(option, words)!r}: give {_expected(option)}; {see}"
+    return None
+
+
+def _unknown(function: Callable[..., Any], name: str, words: Sequence[str]) -> str | None:
+    """A sentence about the first word that looks like an option and is none, with the nearest that there is."""
+    known = _options(function, name)
+    for word in takewhile(lambda word: word != "--", words):
+        option = word.partition("=")[0].replace("_", "-")
+        if option in known or not re.match(r"--?[a-zA-Z]", option):
+            continue
+        near = [each for each in known if each.startswith(option)] or get_close_matches(option, known, n=1)
+        way = f"say {near[0]}?" if near else f"see {program()} {name} --help"
+        return f"there is no option {option} of cascaded {name}: {way}"
+    return None
+
+
+def _options(function: Callable[..., Any], name: str) -> list[str]:
+    """The options of a command, as its help lists them."""
+    out = io.StringIO()
+    with redirect_stdout(out), suppress(SystemExit):
+        tyro.cli(function, prog=f"cascaded {name}", args=["--help"])
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    starts = re.findall(r"^. (-.*?)(?:  .*)?$", plain, flags=re.MULTILINE)  # one border and one space before them
+    return [option for start in starts for option in re.findall(r"(?<!\S)--?[a-zA-Z][\w-]*", start)]
+
+
+def _given(option: Any, words: Sequence[str]) -> str:
+    """The value of an option on a command line, or its values."""
+    for place in range(len(words) - 1, -1, -1):
+        flag, equals, value = words[place].partition("=")
+        if flag.replace("_", "-") in option.lowered.name_or_flags:
+            values = [value] if equals else takewhile(lambda word: not word.startswith("--"), words[place + 1 :])
+            return " ".join(values) if option.lowered.nargs == "*" else next(iter(values), "")
+    return ""
+
+
+def _expected(option: Any) -> str:
+    """What an option takes, in words: `{None}|INT` is a whole number."""
+    choices, metavar = option.lowered.choices, option.lowered.metavar.replace("{None}|", "")
+    if choices:
+        return f"one of {', '.join(choices)}"
+    found = [words for kind, words in KINDS.items() if re.search(rf"\b{kind}\b", metavar)]
+    if len(found) != 1:
+        return metavar
+    return f"{found[0].removeprefix('a ')}s" if option.lowered.nargs == "*" else found[0]
