@@ -44,12 +44,14 @@ class Table:
         classes: Names; empty where there are no labels.
         coarse_classes: Names of the coarser classes, where there are such.
         total: How many rows there are, where that is known beforehand.
+        problems: Problems of the files around the rows, such as an image outside the folders of the classes.
     """
 
     rows: Callable[[], Iterator[Row]]
     classes: tuple[str, ...] = ()
     coarse_classes: tuple[str, ...] = ()
     total: int | None = None
+    problems: tuple[str, ...] = ()
 
 
 def library() -> Any:
