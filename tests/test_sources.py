@@ -174,7 +174,7 @@ def test_tiny_images_are_cropped_or_resized(monkeypatch):
     averaged = torch.nn.functional.avg_pool2d(whole.images.float(), 2)
     assert (small.images - averaged).abs().mean() < 8  # Pillow's filter is wider, the picture is the same
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: 1 / 0)
-    with pytest.raises(InputError, match=r"tiny-imagenet is on the hub.* \(test, validation found there\)"):
+    with pytest.raises(InputError, match=r"tiny-imagenet is on the hub.* \(test.* found there\)"):
         load("tinyimagenet")
 
 
@@ -193,3 +193,9 @@ def test_a_file_of_its_own_is_taken_whole(tmp_path, monkeypatch):
         parquet_file(tmp_path / "tinyimagenet" / f"{split}-0.parquet", images, list(range(4)))
     monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
     assert [len(load("tinyimagenet-crop", split)) for split in ("validation", "test")] == [4, 4]
+
+
+def test_a_skipped_test_names_the_files_that_it_needs_and_their_source():
+    reason = needs_real("cifar10/nothing.parquet").kwargs["reason"]
+    assert reason.startswith("needs cifar10/nothing.parquet (from https://huggingface.co/datasets/uoft-cs/cifar10); ")
+    assert "CASCADED_DATA is " in reason

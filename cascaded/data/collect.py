@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cascaded.data.cache import unwritable
 from cascaded.data.catalogue import Source
 from cascaded.data.decode import Decoded, Fit, UnreadableError, decode
 from cascaded.data.findings import Findings, findings
 from cascaded.data.images import Images
 from cascaded.data.table import Row, Table
-from cascaded.errors import InputError
 from cascaded.progress import cores, progress
 
 TOGETHER = 256
@@ -140,7 +140,4 @@ def room(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = error.strerror or error
-        raise InputError(
-            f"{folder} cannot be written ({told}): make room, or set CASCADED_CACHE to another folder"
-        ) from error
+        raise unwritable(folder, error) from error
