@@ -57,9 +57,12 @@ class Table:
 def library() -> Any:
     """The package `datasets`, imported when it is needed, its own bars and messages off: ours stand in their place."""
     import datasets
+    import datasets.config
 
     datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)
+    # it reports every load to a server, of local files too, and without a network waits 3 s for that
+    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False
     return datasets
 
 
