@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +12,30 @@ import pytest
 import torch
 from PIL import Image
 
+from cascaded.data.catalogue import SOURCES
 from cascaded.data.images import Images
+from cascaded.data.judgements import COUNTS, COUNTS_AT, CSCORES, CSCORES_AT
 
 REAL = os.environ.get("CASCADED_DATA")
-needs_real = pytest.mark.skipif(not REAL, reason="CASCADED_DATA is not set: no CIFAR files on this machine")
+CIFAR10, CIFAR10_TEST = (f"cifar10/{split}-00000-of-00001.parquet" for split in ("train", "test"))
+CIFAR100_TEST, TINY_TEST = (f"{name}/test-00000-of-00001.parquet" for name in ("cifar100", "tinyimagenet"))
+PUBLISHED = {CSCORES: CSCORES_AT, COUNTS: COUNTS_AT}
+
+
+def needs_real(*files):
+    """Skip a test without these files below $CASCADED_DATA; the reason names those that are missing, and their source.
+
+    Args:
+        files: Paths of published files below the folder.
+    """
+    missing = [file for file in files if not REAL or not Path(REAL, file).is_file()]
+    hubs = {file: SOURCES[Path(file).parent.name].hub for file in missing if file not in PUBLISHED}
+    where = [PUBLISHED.get(file) or f"https://huggingface.co/datasets/{hubs[file]}" for file in missing]
+    listed = ", ".join(f"{file} (from {place})" for file, place in zip(missing, where, strict=True))
+    folder = (
+        f"CASCADED_DATA is {REAL}: put it there" if REAL else "CASCADED_DATA is not set: set it to a folder with it"
+    )
+    return pytest.mark.skipif(bool(missing), reason=f"needs {listed}; {folder}")
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ import torch
 
 from cascaded.data import load
 from cascaded.errors import InputError
+from cascaded.shell import program
 from tests.pictures import encoded, image_folder, own_places, parquet_file, picture  # noqa: F401
 
 PNGS = [encoded(picture(seed)) for seed in range(6)]
@@ -40,7 +41,7 @@ def test_chosen_classes_are_numbered_anew_and_keep_their_rows(tmp_path):
 
 def test_different_sizes_need_one(tmp_path):
     file = parquet_file(tmp_path / "mine.parquet", [*PNGS[:2], encoded(picture(size=(12, 10)))])
-    message = r"row 2 is 12 x 10 pixels, those before it are 8 x 8: bring all to one size, with size=8 or --size 8"
+    message = r"images have 2 sizes, training needs one: use --size 8 \(size=8 in Python\)"
     with pytest.raises(InputError, match=message):
         load(file)
     assert load(file, size=8).images.shape == (3, 3, 8, 8)
@@ -48,9 +49,7 @@ def test_different_sizes_need_one(tmp_path):
 
 def test_an_unreadable_image_is_named(tmp_path):
     file = parquet_file(tmp_path / "mine.parquet", [*PNGS[:3], PNGS[3][:40]])
-    with pytest.raises(
-        InputError, match=r"the image in row 3 cannot be read \(.+\): `cascaded data check` lists all such"
-    ):
+    with pytest.raises(InputError, match=r"train has 1 problem: row 3 cannot be read \(.+\): replace or remove it"):
         load(file)
 
 
@@ -67,20 +66,38 @@ def test_a_label_without_a_class_is_named(tmp_path):
 
 
 def test_all_images_have_a_label_or_none(tmp_path):
-    with pytest.raises(InputError, match="has 1 images without a label"):
+    with pytest.raises(InputError, match="1 image has no label, the others have one: label all or none"):
         load(parquet_file(tmp_path / "mine.parquet", PNGS[:3], [0, None, 1]))
 
 
 def test_an_empty_class_is_named_where_it_matters(tmp_path):
     for split in ("train", "test"):
         parquet_file(tmp_path / "set" / f"{split}-0.parquet", PNGS[:2], [0, 2], ["x", "y", "z"])
-    with pytest.raises(InputError, match=r"has no image of class 'y' \(1 of 3 are empty\)"):
+    with pytest.raises(InputError, match="class 'y' has no images: add some"):
         load(tmp_path / "set")
     assert load(tmp_path / "set", "test").classes == ("x", "y", "z")  # nothing is learned from a test set
-    with pytest.raises(InputError, match="has no image of class 'y'"):
+    with pytest.raises(InputError, match="class 'y' has no images"):
         load(tmp_path / "set", "test", classes=["x", "y"])
 
 
 def test_nothing_at_all_is_refused(tmp_path):
-    with pytest.raises(InputError, match="has no images: give it some"):
+    with pytest.raises(InputError, match="there are no images: add some, or use other data"):
         load(parquet_file(tmp_path / "mine.parquet", []))
+
+
+def test_all_problems_are_found_in_one_attempt_and_nothing_is_kept(tmp_path):
+    images = [PNGS[0], b"broken", encoded(picture(size=(12, 10))), *PNGS[1:], *[b"broken"] * 4]
+    file = parquet_file(tmp_path / "mine.parquet", images, [0, 0, 2, *[0] * 5, None, 0, 0, 0], ["x", "y", "z"])
+    with pytest.raises(InputError) as refused:
+        load(file)
+    first, *listed, last = str(refused.value).split("\n  ")
+    assert first == f"{file} train has 8 problems:"
+    assert listed == [
+        "images have 2 sizes, training needs one: use --size 8 (size=8 in Python)",
+        "1 image has no label, the others have one: label all or none",
+        "class 'y' has no images: add some, or use --classes without it",
+        "row 1 cannot be read (not an image): replace or remove it",
+        "row 8 cannot be read (not an image): replace or remove it",
+    ]
+    assert last == f"and 3 more: {program()} data check {file}"
+    assert {each.suffix for each in (tmp_path / "cache").iterdir()} == {".lock"}

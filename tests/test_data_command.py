@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cascaded.cli import run
+from cascaded.data import load
 from cascaded.data.command import data
 from cascaded.errors import InputError
+from cascaded.shell import program
 from tests.pictures import encoded, image_folder, own_places, parquet_file, picture  # noqa: F401
 
 
@@ -28,7 +31,7 @@ def test_list_says_where_each_would_come_from(capsys, tmp_path, monkeypatch):
     assert re.search(r"lsun-crop .* hub, detectors/lsun_c-ood", told)
     assert "$CASCADED_DATA/svhn (test)" in told
     assert "$CASCADED_DATA/cifar10 (test), cached (test)" in told
-    assert "next: cascaded data show digits" in told
+    assert f"next: {program()} data show digits\n" in told
 
 
 def test_show_counts_and_draws(capsys, tmp_path):
@@ -38,7 +41,7 @@ def test_show_counts_and_draws(capsys, tmp_path):
     assert "10 classes of 35 to 37 images, median 36" in told
     assert re.search(r"mean 0\.\d{4}, standard deviation 0\.\d{4}", told)
     assert "wrote digits-test.png" in told
-    assert "next: cascaded train --data digits" in told
+    assert f"next: {program()} train --data digits --out runs/mine\n" in told
     with Image.open("digits-test.png") as sheet:
         assert sheet.height > 10 * 8
         assert len(np.unique(np.asarray(sheet))) > 10
@@ -52,15 +55,16 @@ def test_what_the_demo_uses_can_be_listed_shown_and_checked(capsys, name, count)
     told = capsys.readouterr().out
     assert re.search(rf"{name} .* embedded", told)
     assert f"{name} test: {count} grey images, 28 x 28 pixels" in told
-    assert f"{name} test: {count} images\n  28 x 28 pixels: {count}" in told
+    assert f"{name} test: {count} images\nsize: 28 x 28 pixels\n" in told
     assert "no problems" in told
 
 
 def test_what_comes_next_has_the_options_that_were_given(capsys):
     data("show", "digits", split="test", size=16, classes=("3", "4"))
-    assert "next: cascaded train --data digits --size 16 --classes 3 4" in capsys.readouterr().out
+    trains = f"next: {program()} train --data digits --size 16 --classes 3 4 --out runs/mine\n"
+    assert trains in capsys.readouterr().out
     data("show", "photographs", split="test")
-    assert "next: cascaded record RUN --data photographs" in capsys.readouterr().out
+    assert f"next: {program()} record RUN --data photographs\n" in capsys.readouterr().out
 
 
 def test_show_draws_where_it_is_told(tmp_path):
@@ -85,8 +89,8 @@ def test_noise_draws_a_row_for_each_noise(capsys):
 def test_check_finds_nothing_wrong_where_nothing_is(capsys):
     data("check", "digits")
     told = capsys.readouterr().out
-    assert "digits train: 1,438 images\n  8 x 8 pixels: 1,438\n10 classes of 139 to 146 images" in told
-    assert "no problems\nnext: cascaded data show digits --split train\n" in told
+    assert "digits train: 1,438 images\nsize: 8 x 8 pixels\n10 classes of 139 to 146 images" in told
+    assert f"no problems\nnext: {program()} train --data digits --out runs/mine\n" in told
 
 
 def test_check_lists_everything_that_is_wrong(capsys, tmp_path):
@@ -98,12 +102,107 @@ def test_check_lists_everything_that_is_wrong(capsys, tmp_path):
     with pytest.raises(InputError, match="has 4 problems, listed above"):
         data("check", str(root))
     told = capsys.readouterr().out
-    assert "7.png: cannot be read (not an image)" in told
-    assert "8.png: cannot be read (" in told
-    assert "8 x 8 pixels: 6" in told
-    assert "9 x 7 pixels: 1" in told
-    assert "there are images of 2 sizes: load them with --size 7" in told
+    assert told.startswith(f"{root} train: 9 images, 4 problems:\n  images have 2 sizes")
+    assert "7.png cannot be read (not an image)" in told
+    assert "8.png cannot be read (" in told
     assert "class 'wasp' has no images" in told
+    summary = "2 sizes: smallest 9 x 7 pixels, largest 8 x 8 pixels, most common 8 x 8 pixels (6 images)"
+    assert told.index(summary) > max(map(told.index, ("7.png", "8.png", "wasp")))  # problems come first
+
+
+def test_check_lists_the_problems_of_all_splits_and_of_the_folders_in_one_attempt(capsys, tmp_path):
+    root = image_folder(tmp_path / "insects", ["train/ant", "train/bee", "test/ant", "val/bee"])
+    (root / "train" / "0.png").write_bytes(encoded(picture()))
+    for name in ("train/bee/a.npy", "train/b.pt", "test/ant/7.png", "val/bee/8.png"):
+        (root / name).write_bytes(b"not an image")
+    with pytest.raises(InputError, match="insects has 5 problems, listed above: correct them"):
+        data("check", str(root))
+    told = capsys.readouterr().out
+    for name in (
+        "train/bee/a.npy may hold a pickle",
+        "train/b.pt may hold a pickle",
+        "train/0.png is beside the class",
+    ):
+        assert str(root / name) in told
+    assert "test/ant/7.png cannot be read" in told
+    assert "val/bee/8.png cannot be read" in told
+    with pytest.raises(InputError, match="insects test has 1 problem, listed above: correct it"):
+        data("check", str(root), split="test")
+
+
+def test_many_sizes_are_one_line(capsys, tmp_path):
+    root = image_folder(tmp_path / "insects", ["ant", "bee"], each=2, size=(90, 80))
+    for side in range(70, 110):
+        (root / "ant" / f"{side}.png").write_bytes(encoded(picture(size=(side, 100))))
+    data("check", str(root), size=32)
+    told = capsys.readouterr().out
+    assert "41 sizes: smallest 70 x 100 pixels, largest 109 x 100 pixels, most common 90 x 80 pixels (4 images)" in told
+    assert told.count("pixels") == 3
+    assert f"next: {program()} train --data {root} --size 32 --out runs/mine\n" in told
+
+
+@pytest.mark.parametrize(
+    ("sizes", "suggested"), [([(90, 70), (200, 300)], 64), ([(40, 70), (50, 48)], 40), ([(3, 9), (50, 48)], 8)]
+)
+def test_check_and_train_suggest_the_same_size_and_both_accept_it(sizes, suggested, capsys, tmp_path):
+    root = image_folder(tmp_path / "insects", ["train/ant", "train/bee", "test/ant", "test/bee"], each=2)
+    for number, size in enumerate(sizes):
+        for file in root.glob(f"*/*/{number}.png"):
+            file.write_bytes(encoded(picture(size=size)))
+    with pytest.raises(InputError, match="insects has 2 problems"):  # one per split
+        data("check", str(root))
+    assert capsys.readouterr().out.count(f"--size {suggested} ") == 2
+    with pytest.raises(InputError, match=f"images have 2 sizes, training needs one: use --size {suggested} "):
+        load(root)  # as train does
+    data("check", str(root), size=suggested)
+    assert f"--size {suggested} --out" in capsys.readouterr().out
+    assert load(root, size=suggested).images.shape[-2:] == (suggested, suggested)
+
+
+def test_splits_of_different_sizes_are_refused_by_check_as_by_train(tmp_path):
+    root = image_folder(tmp_path / "insects", ["train/ant", "train/bee"])
+    image_folder(root, ["test/ant", "test/bee"], size=(12, 12))
+    with pytest.raises(InputError, match=r"the splits of .*insects have different sizes: use --size 8"):
+        data("check", str(root))
+
+
+def test_large_images_of_one_size_get_a_size_to_train_with(capsys, tmp_path):
+    root = image_folder(tmp_path / "insects", ["ant", "bee"], each=1, size=(120, 90))
+    data("check", str(root))
+    assert f"next: {program()} train --data {root} --size 64 --out runs/mine\n" in capsys.readouterr().out
+
+
+def test_one_is_not_printed_as_many(capsys, tmp_path):
+    data("check", str(image_folder(tmp_path / "one", ["ant"], each=1)))
+    data("show", str(tmp_path / "one"))
+    told = capsys.readouterr().out
+    assert "one train: 1 image\n" in told
+    assert "one train: 1 colour image, 8 x 8 pixels" in told
+    assert told.count("1 class of 1 image\n") == 2
+
+
+@pytest.mark.parametrize(("place", "wrong"), [("nope", "does not exist"), ("file", "is a file")])
+@pytest.mark.parametrize("arguments", [("list",), ("show", "cifar10"), ("check", "svhn")])
+def test_a_data_folder_that_is_not_there_is_refused(arguments, place, wrong, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("CASCADED_DATA", str(tmp_path / place))
+    message = f"CASCADED_DATA is {tmp_path / place}, which {wrong}: set it to a folder of data sets, or unset it"
+    with pytest.raises(InputError, match=re.escape(message)):
+        data(*arguments)
+
+
+def test_help_shows_the_defaults_that_are_used(capsys):
+    with pytest.raises(SystemExit):
+        run(["data", "--help"])
+    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "None" not in told
+    for default in (
+        "train; for check all splits of a path",
+        "the size they have",
+        "all",
+        "NAME-SPLIT.png in this folder",
+    ):
+        assert f"(default: {default})" in told
 
 
 def test_check_lists_labels_without_a_class(capsys, tmp_path):
@@ -115,7 +214,7 @@ def test_check_lists_labels_without_a_class(capsys, tmp_path):
     pq.write_table(table.set_column(1, table.schema.field("label"), pa.array([0, 1, 5])), file)
     with pytest.raises(InputError, match="has 1 problem, listed above"):
         data("check", str(file))
-    assert "row 2: label 5, there are 2 classes" in capsys.readouterr().out
+    assert "row 2 has label 5, there are 2 classes" in capsys.readouterr().out
 
 
 def test_check_says_when_there_is_nothing(tmp_path):
@@ -126,7 +225,7 @@ def test_check_says_when_there_is_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (["show"], {}, "show needs a data set: say cascaded data show digits"),
+        (["show"], {}, f"show needs a data set: try {program()} data show digits"),
         (["list", "digits"], {}, "list takes no name, 'digits' was given"),
         (["show", "digits"], {"out": "sheet.jpg"}, "it will be a PNG"),
         (["show", "digits"], {"out": "."}, "a folder: give the name of a file in it"),

@@ -105,7 +105,7 @@ def test_test_images_that_do_not_fit_are_refused_before_the_training(tmp_path):
 def test_test_images_of_other_classes_are_refused(tmp_path):
     pictures(tmp_path, "train", 100)
     pictures(tmp_path, "test", 50, names=("leaf", "sea"))
-    with pytest.raises(InputError, match="no image of class 'sea'"):
+    with pytest.raises(InputError, match="class 'sea' has no images"):
         own(tmp_path)
 
 

@@ -66,6 +66,9 @@ def test_a_missing_file_is_named_with_its_place_and_where_it_is_published(read, 
     monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
     with pytest.raises(InputError, match=rf"no {name} in {tmp_path}: .*{published} and put it there"):
         read(np.array([0]))
+    monkeypatch.setenv("CASCADED_DATA", str(tmp_path / "nope"))
+    with pytest.raises(InputError, match=r"CASCADED_DATA is .*nope, which does not exist: set it to a folder"):
+        read(np.array([0]))
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", b"<html>not found</html>"])
@@ -128,7 +131,7 @@ def test_counts_of_another_form_are_refused(counts, message, place):
         human_counts(np.array([0]))
 
 
-@needs_real
+@needs_real(CSCORES, COUNTS)
 def test_the_real_files_are_read_as_published(monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
     rows = np.random.default_rng(0).integers(0, 10_000, 500)

@@ -7,7 +7,7 @@ import pytest
 
 from cascaded.analysis import centrality, human_agreement
 from cascaded.data.clutter import clutter
-from cascaded.data.judgements import human_counts
+from cascaded.data.judgements import COUNTS, CSCORES, human_counts
 from cascaded.results.measures import measures_of
 from cascaded.results.subjects import find_subjects
 from tests.made_traces import made_run, made_trace
@@ -54,7 +54,7 @@ def test_typical_are_the_digits_with_little_clutter(tmp_path):
         assert np.array_equal(measures["typicality"], -clutter(source, rows))
 
 
-@needs_real
+@needs_real(CSCORES, COUNTS)
 @pytest.mark.parametrize("split", ["test", "validation"])
 def test_judgements_are_those_of_the_rows_and_of_no_other_order(tmp_path, monkeypatch, split):
     monkeypatch.setenv("CASCADED_DATA", REAL)

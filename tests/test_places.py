@@ -94,6 +94,15 @@ def test_a_row_that_only_names_a_file_is_not_followed(tmp_path):
         load(tmp_path / "mine.parquet", image="img")
 
 
+def test_local_files_are_read_without_a_connection(tmp_path, monkeypatch):
+    tried = []
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(datasets.config, "HF_UPDATE_DOWNLOAD_COUNTS", True)
+    monkeypatch.setattr("socket.getaddrinfo", lambda *address, **_: tried.append(address) or 1 / 0)
+    assert len(load(parquet_file(tmp_path / "mine.parquet", PNGS))) == 6
+    assert tried == []
+
+
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
     """A hub with one data set of ten rows, row n showing picture n; it can be switched off, or say another version."""
@@ -187,7 +196,12 @@ except ValueError as told:
 """
     places = {"CASCADED_CACHE": str(tmp_path), "HF_HOME": str(tmp_path), **settings}
     told = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env={**os.environ, **places}
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **places},
+        timeout=300,
     )
     assert told.stdout.startswith("uoft-cs/cifar10 is on the hub, which cannot be reached (")
     way = "connect, or put train-*.parquet into $CASCADED_DATA/cifar10/, or use --data digits\n"

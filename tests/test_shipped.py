@@ -20,7 +20,7 @@ from cascaded.data.sources import load as load_images
 from cascaded.data.sources import placed
 from cascaded.pretrained.shipped import NETWORKS, names, ship
 from tests.made_networks import made, made_run
-from tests.pictures import REAL, needs_real
+from tests.pictures import CIFAR10_TEST, CIFAR100_TEST, REAL, needs_real
 
 ROOT = Path(__file__).parent.parent
 
@@ -55,7 +55,7 @@ def test_a_shipped_network_is_small_answers_and_has_a_card_that_tells_what_it_do
     assert f"--model {name}" in card.text
 
 
-@needs_real
+@needs_real(CIFAR10_TEST, CIFAR100_TEST)
 @pytest.mark.parametrize("name", names())
 @torch.no_grad()
 def test_a_shipped_network_is_right_as_often_as_it_claims(name, monkeypatch):

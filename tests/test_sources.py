@@ -1,6 +1,7 @@
 """Names, and what is behind them: real CIFAR images where there are some."""
 
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +15,29 @@ from cascaded.data import SOURCES, augmentation, load
 from cascaded.data.augment import Augment
 from cascaded.data.columns import Columns
 from cascaded.data.decode import decode
+from cascaded.data.judgements import COUNTS, CSCORES
 from cascaded.data.sources import EMBEDDED, placed
 from cascaded.errors import InputError
-from tests.pictures import REAL, encoded, needs_real, own_places, parquet_file, picture  # noqa: F401
+from cascaded.shell import program
+from tests.pictures import (
+    CIFAR10,
+    CIFAR10_TEST,
+    CIFAR100_TEST,
+    REAL,
+    TINY_TEST,
+    encoded,
+    needs_real,
+    own_places,  # noqa: F401
+    parquet_file,
+    picture,
+)
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("cifra10", "there is no data set 'cifra10': say cifar10\\?"),
-        ("xyz", "there is no data set 'xyz': see `cascaded data list`"),
+        ("xyz", f"there is no data set 'xyz': see `{re.escape(program())} data list`"),
         ("nowhere/at/all", "there is no file or folder nowhere/at/all: check the path"),
         ("./nothing", "there is no file or folder ./nothing"),
         ("nothing.parquet", "there is no file or folder nothing.parquet"),
@@ -92,9 +106,9 @@ def cifar10_test(monkeypatch):
     return placed(SOURCES["cifar10"], "test").open(Columns())
 
 
-@needs_real
+@needs_real(CIFAR10_TEST)
 def test_cifar10_test_images_are_pillows_to_the_pixel(cifar10_test):
-    table = pq.read_table(Path(str(REAL)) / "cifar10" / "test-00000-of-00001.parquet")
+    table = pq.read_table(Path(str(REAL)) / CIFAR10_TEST)
     labels = table["label"].to_pylist()
     assert [(row.index, row.label) for row in cifar10_test.rows()] == list(enumerate(labels))
     some = load("cifar10", "test", classes=["cat", "ship"])  # decoding the other eight takes longer and shows no more
@@ -106,19 +120,19 @@ def test_cifar10_test_images_are_pillows_to_the_pixel(cifar10_test):
         assert torch.equal(some.images[place].permute(1, 2, 0), torch.from_numpy(pixels.copy()))
 
 
-@needs_real
+@needs_real(CIFAR10_TEST, COUNTS)
 def test_cifar10_test_images_fit_the_human_judgements_of_cifar10h(cifar10_test):
-    counts = np.load(Path(str(REAL)) / "cifar10h-counts.npy", allow_pickle=False)
+    counts = np.load(Path(str(REAL)) / COUNTS, allow_pickle=False)
     labels = [row.label for row in cifar10_test.rows()]
     assert (counts.argmax(1) == labels).sum() == 9_921
     assert cifar10_test.classes[3] == "cat"
 
 
-@needs_real
+@needs_real(CIFAR10, CSCORES)
 def test_cifar10_training_images_stand_in_the_order_of_the_c_scores(monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
     rows = placed(SOURCES["cifar10"], "train").open(Columns()).rows()
-    scores = np.load(Path(str(REAL)) / "cifar10-cscores-orig-order.npz", allow_pickle=False)
+    scores = np.load(Path(str(REAL)) / CSCORES, allow_pickle=False)
     labels = []
     for row in rows:
         labels.append(row.label)
@@ -127,7 +141,7 @@ def test_cifar10_training_images_stand_in_the_order_of_the_c_scores(monkeypatch)
     assert labels == scores["labels"].tolist()
 
 
-@needs_real
+@needs_real(CIFAR100_TEST)
 def test_cifar100_has_coarse_labels_that_follow_from_the_fine_ones(monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
     images = load("cifar100", "test", classes=["beaver", "dolphin", "maple_tree"])
@@ -140,7 +154,7 @@ def test_cifar100_has_coarse_labels_that_follow_from_the_fine_ones(monkeypatch):
     assert groups == {"beaver": "aquatic_mammals", "dolphin": "aquatic_mammals", "maple_tree": "trees"}
 
 
-@needs_real
+@needs_real(CIFAR100_TEST)
 def test_coarse_labels_can_be_the_labels(monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
     images = load("cifar100", "test", label="coarse_label", classes=["trees", "fish"])
@@ -148,7 +162,7 @@ def test_coarse_labels_can_be_the_labels(monkeypatch):
     assert images.labels.bincount().tolist() == [500, 500]
 
 
-@needs_real
+@needs_real(TINY_TEST)
 def test_tiny_images_are_cropped_or_resized(monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
     some = ["n01443537", "n01629819"]
@@ -160,7 +174,7 @@ def test_tiny_images_are_cropped_or_resized(monkeypatch):
     averaged = torch.nn.functional.avg_pool2d(whole.images.float(), 2)
     assert (small.images - averaged).abs().mean() < 8  # Pillow's filter is wider, the picture is the same
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: 1 / 0)
-    with pytest.raises(InputError, match=r"tiny-imagenet is on the hub.* \(test, validation found there\)"):
+    with pytest.raises(InputError, match=r"tiny-imagenet is on the hub.* \(test.* found there\)"):
         load("tinyimagenet")
 
 
@@ -179,3 +193,9 @@ def test_a_file_of_its_own_is_taken_whole(tmp_path, monkeypatch):
         parquet_file(tmp_path / "tinyimagenet" / f"{split}-0.parquet", images, list(range(4)))
     monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
     assert [len(load("tinyimagenet-crop", split)) for split in ("validation", "test")] == [4, 4]
+
+
+def test_a_skipped_test_names_the_files_that_it_needs_and_their_source():
+    reason = needs_real("cifar10/nothing.parquet").kwargs["reason"]
+    assert reason.startswith("needs cifar10/nothing.parquet (from https://huggingface.co/datasets/uoft-cs/cifar10); ")
+    assert "CASCADED_DATA is " in reason

@@ -91,8 +91,10 @@ def test_impossible_parts_are_refused():
     for share in (0, 1, -0.5, float("nan")):
         with pytest.raises(InputError, match="hold out more than 0"):
             hold_out(images, share)
-    with pytest.raises(InputError, match="0 would be held out and 3 left"):
+    with pytest.raises(InputError, match="of 3 images in 3 classes: 0 would be held out and 3 left"):
         hold_out(images, 0.1)
+    with pytest.raises(InputError, match="of 1 image in 1 class: 0 would be held out and 1 left"):
+        hold_out(labelled([0]), 0.1)
     for items in (0, 4):
         with pytest.raises(InputError, match=f"{items} images are asked for, there are 3"):
             limit(images, items)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.data.images import Images
+from cascaded.errors import InputError
 from cascaded.files import write_whole
 
 FORMAT = 1
@@ -18,7 +19,11 @@ FORMAT = 1
 
 def cache_folder(given: Path | None = None) -> Path:
     """Where decoded images are kept: as given, or in $CASCADED_CACHE, or in the home."""
-    return given or Path(os.environ.get("CASCADED_CACHE") or Path.home() / ".cache" / "cascaded")
+    chosen = given or os.environ.get("CASCADED_CACHE")
+    try:
+        return Path(chosen) if chosen else Path.home() / ".cache" / "cascaded"
+    except RuntimeError as error:  # a user without a home, as in some containers
+        raise InputError("there is no home folder for decoded images: set CASCADED_CACHE to a folder") from error
 
 
 def cache_file(folder: Path, request: dict[str, Any], origin: Any) -> Path:
@@ -64,7 +69,16 @@ def store(file: Path, images: Images, request: dict[str, Any], origin: Any) -> N
         "request": request,
         "origin": digest(origin),
     }
-    write_whole(file, lambda part: save_file(tensors, part, {"cascaded": json.dumps(about)}))
+    try:
+        write_whole(file, lambda part: save_file(tensors, part, {"cascaded": json.dumps(about)}))
+    except InputError as error:
+        raise unwritable(file.parent, error.__cause__ or error) from error
+
+
+def unwritable(folder: Path, error: BaseException) -> InputError:
+    """A cache that is full, read-only or no folder."""
+    reason = getattr(error, "strerror", None) or error
+    return InputError(f"{folder} cannot be written ({reason}): make room, or set CASCADED_CACHE to another folder")
 
 
 def fetch(file: Path) -> Images | None:

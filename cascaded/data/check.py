@@ -1,95 +1,102 @@
-"""Is a data set in order? Everything is read, and everything that is wrong is said, not only the first thing."""
+"""Reads a data set whole and lists every problem, not only the first."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console
-from rich.markup import escape
 
-from cascaded.data.classes import chosen
-from cascaded.data.collect import batches, stray_label
+from cascaded.data.catalogue import Source
+from cascaded.data.collect import read_all
 from cascaded.data.columns import Columns
-from cascaded.data.decode import UnreadableError, decode
+from cascaded.data.findings import SUGGESTED, Findings, Size, findings, suggested_size
 from cascaded.data.show import counted
-from cascaded.data.sources import described, placed
-from cascaded.data.table import Row, Table
+from cascaded.data.sources import described, placed, splits_at
+from cascaded.data.words import plural
 from cascaded.errors import InputError
-from cascaded.progress import cores
-
-Size = tuple[int, int]
+from cascaded.progress import say
 
 
 def check(
     name: str,
-    split: str,
+    split: str | None,
     console: Console,
     *,
     size: int | None = None,
     image: str | None = None,
     label: str | None = None,
     classes: Sequence[str] = (),
-) -> None:
-    """Read all images of a split and say what is wrong; raises `InputError` at the end if something is."""
+) -> tuple[bool, int | None]:
+    """Read all images of a split, or of all splits, and print every problem; raises `InputError` if there are any.
+
+    Returns whether the images have labels, and the `--size` to train them with (None: as they are).
+    """
     source = described(name, size, image, label, classes or None)
-    table = placed(source, split).open(Columns(source.image, source.label, source.coarse))
-    wanted = set(chosen(source.classes, table.classes)) if source.classes else None
-    sizes, counts, problems = Counter(), Counter(), []
-    for row, result in results(table, name, wanted):
-        wrong = stray_label(row, table)
-        problems += [f"{row.where}: {wrong}"] if wrong else []
-        counts[row.label] += 1
-        if isinstance(result, UnreadableError):
-            problems.append(f"{row.where}: cannot be read ({result})")
-        else:
-            sizes[result] += 1
-    console.print(f"{escape(name)} {split}: {sum(counts.values()):,} images")
-    for (width, height), times in sizes.most_common():
-        console.print(f"  {width} x {height} pixels: {times:,}")
-    if wanted is None and table.classes:
-        counted("classes", [counts[number] for number in range(len(table.classes))], table.classes, console)
-    problems += set_problems(table, wanted, sizes, counts, source.size)
-    for problem in problems:
-        console.print(escape(problem), soft_wrap=True)
+    read: dict[str, Findings] = {}
+    for each in [split] if split else splits_at(source):
+        read[each] = found = read_split(source, each)
+        found.suggestion = next((suggested_size(other.sizes) for other in read.values() if other.sizes), None)
+        list_problems(f"{name} {each}", found, console)
+    for each, found in read.items():
+        summarise(each if len(read) > 1 else "", found, console)
+    problems = sum(len(found.all()) for found in read.values())
+    sizes = sum((found.sizes for found in read.values()), Counter[Size]())
+    if not problems and len(sizes) > 1 and source.size is None:
+        raise InputError(f"the splits of {name} have different sizes: use --size {suggested_size(sizes)}")
     if problems:
-        some = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise InputError(f"{name} {split} has {some}, listed above: put right what you can, and check again")
-    console.print("no problems")
+        where, them = f"{name} {split}" if split else name, "it" if problems == 1 else "them"
+        raise InputError(f"{where} has {plural(problems, 'problem')}, listed above: correct {them}, then check again")
+    say(console, "no problems")
+    return any(found.table.classes for found in read.values()), size or size_to_use(source, sizes)
 
 
-def results(
-    table: Table, name: str, wanted: set[int] | None
-) -> Iterator[tuple[Row, tuple[int, int] | UnreadableError]]:
-    """Every row with the width and height of its image, or with what is wrong with it."""
-    with ThreadPoolExecutor(cores()) as pool:
-        for batch in batches(table, f"checking {name}"):
-            some = [row for row in batch if wanted is None or row.label in wanted]
-            yield from zip(some, pool.map(measured, some), strict=True)
+def read_split(source: Source, split: str) -> Findings:
+    """What is wrong with a split. Images are decoded in their own size, to tell which sizes there are."""
+    table = placed(source, split).open(Columns(source.image, source.label, source.coarse))
+    found = findings(table, source.classes, split, source.size)
+    for _ in read_all(table, replace(source, size=None), found):
+        pass
+    return found
 
 
-def measured(row: Row) -> Size | UnreadableError:
-    """Width and height of an image, all of which was decoded."""
-    try:
-        _, height, width = decode(row.read()).pixels.shape
-    except UnreadableError as error:
-        return error
-    return width, height
+def size_to_use(source: Source, sizes: Counter[Size]) -> int | None:
+    """The `--size` for training on images that all have one size: None unless they are large."""
+    large = max(max(size) for size in sizes) > max(SUGGESTED)
+    return suggested_size(sizes) if source.size is None and large else None
 
 
-def set_problems(table: Table, wanted: set[int] | None, sizes: Counter, counts: Counter, size: int | None) -> list[str]:
-    """What is wrong with the set as a whole."""
-    problems = []
-    if not counts:
-        return ["there are no images"]
-    if len(sizes) > 1 and size is None:
-        smallest = min(min(each) for each in sizes)
-        problems.append(f"there are images of {len(sizes)} sizes: load them with --size {smallest}")
-    unlabelled = counts[-1]
-    if 0 < unlabelled < sum(counts.values()):
-        problems.append(f"{unlabelled} images have no label, the others have one")
-    if unlabelled < sum(counts.values()):
-        kept = range(len(table.classes)) if wanted is None else sorted(wanted)
-        problems += [f"class {table.classes[number]!r} has no images" for number in kept if not counts[number]]
-    return problems
+def list_problems(what: str, found: Findings, console: Console) -> None:
+    """Print all problems of a split."""
+    problems = found.all()
+    some = f", {plural(len(problems), 'problem')}:" if problems else ""
+    say(console, f"{what}: {plural(found.labels.total(), 'image')}{some}")
+    for problem in problems:
+        say(console, f"  {problem}")
+
+
+def summarise(split: str, found: Findings, console: Console) -> None:
+    """Print the sizes and the classes of a split."""
+    if found.sizes:
+        say(console, f"{split} {size_line(found.sizes)}".strip())
+    if found.wanted is None and found.table.classes:
+        numbers = range(len(found.table.classes))
+        counted("class", [found.labels[number] for number in numbers], found.table.classes, console)
+
+
+def size_line(sizes: Counter[Size]) -> str:
+    """The sizes of all images in one line."""
+    (common, times), *others = sizes.most_common()
+    if not others:
+        return f"size: {pixels(common)}"
+    smallest, largest = (pick(sizes, key=lambda size: (size[0] * size[1], size)) for pick in (min, max))
+    return (
+        f"{len(sizes):,} sizes: smallest {pixels(smallest)}, largest {pixels(largest)}, most common {pixels(common)} "
+        f"({plural(times, 'image')})"
+    )
+
+
+def pixels(size: Size) -> str:
+    """Width and height."""
+    return f"{size[0]} x {size[1]} pixels"

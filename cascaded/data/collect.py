@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cascaded.data.cache import unwritable
 from cascaded.data.catalogue import Source
-from cascaded.data.classes import chosen
 from cascaded.data.decode import Decoded, Fit, UnreadableError, decode
+from cascaded.data.findings import Findings, findings
 from cascaded.data.images import Images
 from cascaded.data.table import Row, Table
-from cascaded.errors import InputError
 from cascaded.progress import cores, progress
 
 TOGETHER = 256
@@ -40,7 +40,7 @@ class Spool:
 
     def add(self, row: Row, decoded: Decoded) -> None:
         """One more image."""
-        self.shape = check_shape(row, decoded, self.shape)
+        self.shape = decoded.pixels.shape
         self.grey = self.grey and decoded.grey
         self.rows.append((row.index, row.label, row.coarse))
         self.file.write(decoded.pixels.tobytes())
@@ -62,44 +62,43 @@ def collect(table: Table, source: Source, split: str, folder: Path) -> Images:
         split: Which split it is.
         folder: A folder with room for all pixels.
     """
-    name = source.name
-    wanted = chosen(source.classes, table.classes) if source.classes else list(range(len(table.classes)))
+    found = findings(table, source.classes, split, source.size)
     with opened(folder) as spool:
-        for row, decoded in decoded_rows(table, wanted, source):
-            with room(folder):
-                spool.add(row, decoded)
-        if not spool.rows:
-            which = " of these classes" if source.classes else ""
-            raise InputError(f"{name} {split} has no images{which}: give it some, or load something else")
+        for row, decoded in read_all(table, source, found):
+            if found.clean:  # otherwise reading continues, to find the other problems
+                with room(folder):
+                    spool.add(row, decoded)
+        found.refuse(source.name, split)
         with room(folder):
             pixels = spool.pixels()
     indices, labels, coarse = torch.tensor(spool.rows).T
+    wanted = list(range(len(table.classes))) if found.wanted is None else list(found.wanted)
     places = {number: place for place, number in enumerate(wanted)}
     labels = torch.tensor([places.get(label, -1) for label in labels.tolist()])
-    classes = tuple(table.classes[number] for number in wanted)
-    check_all_there(name, split, labels, classes, strict=split == "train" or bool(source.classes))
     return Images(
-        name=name,
+        name=source.name,
         split=split,
         images=pixels,
         labels=labels,
-        classes=classes if bool((labels >= 0).any()) else (),
+        classes=tuple(table.classes[number] for number in wanted) if bool((labels >= 0).any()) else (),
         indices=indices.contiguous(),
         coarse=coarse.contiguous() if table.coarse_classes else None,
         coarse_classes=table.coarse_classes,
     )
 
 
-def decoded_rows(table: Table, wanted: list[int], source: Source) -> Iterator[tuple[Row, Decoded]]:
-    """Rows whose class is wanted, with their pixels; the others are passed over undecoded."""
-    keep = set(wanted) if source.classes else {-1, *wanted}
+def read_all(table: Table, source: Source, found: Findings) -> Iterator[tuple[Row, Decoded]]:
+    """Decode the rows of the wanted classes; problems are added to the findings, and such rows are left out."""
     work = partial(attempt, size=source.size, fit=source.fit)
     with ThreadPoolExecutor(cores()) as pool:
         for batch in batches(table, f"decoding {source.name}"):
             for row in batch:
-                check_label(row, table)
-            some = [row for row in batch if row.label in keep]
-            yield from zip(some, pool.map(work, some), strict=True)
+                found.check_label(row)
+            some = [row for row in batch if found.keeps(row)]
+            for row, result in zip(some, pool.map(work, some), strict=True):
+                found.add(row, result)
+                if isinstance(result, Decoded):
+                    yield row, result
 
 
 def batches(table: Table, what: str) -> Iterator[list[Row]]:
@@ -111,57 +110,12 @@ def batches(table: Table, what: str) -> Iterator[list[Row]]:
             told.advance(len(batch))
 
 
-def attempt(row: Row, size: int | None, fit: Fit) -> Decoded:
-    """The pixels of a row."""
+def attempt(row: Row, size: int | None, fit: Fit) -> Decoded | UnreadableError:
+    """The pixels of a row, or why there are none."""
     try:
         return decode(row.read(), size, fit)
     except UnreadableError as error:
-        raise InputError(
-            f"the image in {row.where} cannot be read ({error}): `cascaded data check` lists all such"
-        ) from error
-
-
-def check_label(row: Row, table: Table) -> None:
-    """A label that stands for a class."""
-    wrong = stray_label(row, table)
-    if wrong is not None:
-        raise InputError(f"{row.where} has {wrong}: correct it or declare its class; see `cascaded data check`")
-
-
-def stray_label(row: Row, table: Table) -> str | None:
-    """What is wrong with a row's labels, if anything."""
-    for label, classes in ((row.label, table.classes), (row.coarse, table.coarse_classes)):
-        if not -1 <= label < len(classes):
-            return f"label {label}, there are {len(classes)} classes (from 0 on)"
-    return None
-
-
-def check_shape(row: Row, decoded: Decoded, shape: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Images of one size."""
-    own = decoded.pixels.shape
-    if shape is not None and own != shape:
-        raise InputError(
-            f"{row.where} is {own[2]} x {own[1]} pixels, those before it are {shape[2]} x {shape[1]}: bring all to one "
-            f"size, with size={min(shape[1:])} or --size {min(shape[1:])}"
-        )
-    return own
-
-
-def check_all_there(name: str, split: str, labels: Tensor, classes: Sequence[str], strict: bool) -> None:
-    """Every image of a labelled set has a class and, where that matters, every class an image."""
-    missing = int((labels < 0).sum())
-    if 0 < missing < len(labels):
-        at = int((labels < 0).nonzero()[0])
-        raise InputError(
-            f"{name} {split} has {missing} images without a label (the first is number {at}): label all or none"
-        )
-    counts = labels.clamp(min=0).bincount(minlength=len(classes)).tolist() if not missing else []
-    empty = [called for called, count in zip(classes, counts, strict=False) if count == 0]
-    if strict and empty:
-        raise InputError(
-            f"{name} {split} has no image of class {empty[0]!r} ({len(empty)} of {len(classes)} are empty): add "
-            "some, or name the classes to keep with --classes"
-        )
+        return error
 
 
 @contextmanager
@@ -186,7 +140,4 @@ def room(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = error.strerror or error
-        raise InputError(
-            f"{folder} cannot be written ({told}): make room, or set CASCADED_CACHE to another folder"
-        ) from error
+        raise unwritable(folder, error) from error

@@ -11,18 +11,26 @@ from tyro.conf import Positional
 
 from cascaded.errors import InputError
 from cascaded.progress import say, wide_console
+from cascaded.shell import program
+
+
+def _arg(metavar: str, default: str) -> Any:
+    """An argument whose default depends on other arguments, with the default as `--help` shows it."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint=f"(default: {default})")
 
 
 def data(
     action: Positional[Literal["list", "show", "check", "noise"]],
-    name: Annotated[Positional[str | None], tyro.conf.arg(metavar="NAME")] = None,
+    name: Annotated[
+        Positional[str | None], tyro.conf.arg(metavar="NAME", help_behavior_hint="(required, except for list)")
+    ] = None,
     *,
-    split: str = "train",
-    size: int | None = None,
-    image: str | None = None,
-    label: str | None = None,
-    classes: tuple[str, ...] = (),
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    split: Annotated[str | None, _arg("STR", "train; for check all splits of a path")] = None,
+    size: Annotated[int | None, _arg("INT", "the size they have")] = None,
+    image: Annotated[str | None, _arg("STR", "the only column with images")] = None,
+    label: Annotated[str | None, _arg("STR", "the only column with classes, or the one called label")] = None,
+    classes: Annotated[tuple[str, ...], _arg("[STR [STR ...]]", "all")] = (),
+    out: Annotated[Path | None, _arg("FILE", "NAME-SPLIT.png in this folder")] = None,
     seed: int = 0,
 ) -> None:
     """Images to train on: what there is, what it looks like, and whether it is in order.
@@ -37,10 +45,10 @@ def data(
         name: A data set: a name, a Parquet file, a folder of Parquet files or of images, or OWNER/NAME on the hub.
         split: Which part of it.
         size: Bring all images to this height and width.
-        image: The column with the images, where it cannot be found.
-        label: The column with the labels, where it cannot be found.
+        image: The column with the images.
+        label: The column with the labels.
         classes: Only these classes, by name.
-        out: Where to draw, a PNG file; by default NAME-SPLIT.png in this folder.
+        out: Where to draw, a PNG file.
         seed: Another seed draws other images.
     """
     if not 0 <= seed < 2**63:
@@ -49,11 +57,12 @@ def data(
     if action == "list":
         list_all(name)
     elif name is None:
-        raise InputError(f"{action} needs a data set: say cascaded data {action} digits, or see cascaded data list")
+        typed = f"{program()} data"
+        raise InputError(f"{action} needs a data set: try {typed} {action} digits, or see {typed} list")
     elif action == "check":
         check_all(name, split, options)
     else:
-        ending = "-noise" if action == "noise" else ""
+        split, ending = split or "train", "-noise" if action == "noise" else ""
         default = Path(f"{Path(name).resolve().name}-{split}{ending}.png")
         draw(action, name, split, options, checked(out or default), seed)
 
@@ -63,19 +72,19 @@ def list_all(name: str | None) -> None:
     from cascaded.data.show import catalogue
 
     if name is not None:
-        raise InputError(f"list takes no name, {name!r} was given: say cascaded data show {name}")
+        raise InputError(f"list takes no name, {name!r} was given: try {program()} data show {shlex.quote(name)}")
     console = wide_console()
     console.print(catalogue())
-    console.print("next: cascaded data show digits")
+    say(console, f"next: {program()} data show digits")
 
 
-def check_all(name: str, split: str, options: dict[str, Any]) -> None:
+def check_all(name: str, split: str | None, options: dict[str, Any]) -> None:
     """What is wrong."""
     from cascaded.data.check import check
 
     console = wide_console()
-    check(name, split, console, **options)
-    say(console, f"next: cascaded data show {_typed(name, options)} --split {split}")
+    labelled, size = check(name, split, console, **options)
+    say(console, _next(name, {**options, "size": size}, labelled))
 
 
 def draw(action: str, name: str, split: str, options: dict[str, Any], out: Path, seed: int) -> None:
@@ -91,8 +100,13 @@ def draw(action: str, name: str, split: str, options: dict[str, Any], out: Path,
     sheet = (show.class_sheet if action == "show" else show.noise_sheet)(images, seed)
     write_whole(out, lambda part: sheet.save(part, "PNG"))
     say(console, f"wrote {out}")
-    use = "train" if images.classes else "record RUN"  # without labels there is nothing to learn
-    say(console, f"next: cascaded {use} --data {_typed(name, options)}")
+    say(console, _next(name, options, bool(images.classes)))
+
+
+def _next(name: str, options: dict[str, Any], labelled: bool) -> str:
+    """The command that uses these images: without labels there is nothing to learn."""
+    use, out = ("train", " --out runs/mine") if labelled else ("record RUN", "")
+    return f"next: {program()} {use} --data {_typed(name, options)}{out}"
 
 
 def _typed(name: str, options: dict[str, Any]) -> str:

@@ -20,11 +20,21 @@ SAME = ("validation", "valid", "val")
 
 def refuse_pickle(file: Path) -> None:
     """Formats that may hold a pickle are never opened: reading one can run any program."""
-    if file.suffix.lower() in PICKLES:
-        raise InputError(
-            f"{file} may hold a pickle, and reading one can run any program: move it away, and give images as Parquet "
-            "or as files in folders"
-        )
+    if is_pickle(file):
+        raise InputError(pickle_problem(file))
+
+
+def is_pickle(file: Path) -> bool:
+    """Whether a file is of a format that may hold a pickle."""
+    return file.suffix.lower() in PICKLES
+
+
+def pickle_problem(file: Path) -> str:
+    """Why a file is refused."""
+    return (
+        f"{file} may hold a pickle, and reading one can run any program: move it away, and give images as Parquet or "
+        "as files in folders"
+    )
 
 
 def named(split: str, there: list[str]) -> str | None:
@@ -48,26 +58,30 @@ class Folder:
             )
         self.top = tops[own]
         self.classes = tuple(sorted({name for top in tops.values() for name in folders(top)}))
-        self.files = [(file, -1) for file in images(self.top, deep=not self.classes)]
-        if self.classes and self.files:
-            raise InputError(
-                f"{self.files[0][0]} stands beside the folders {self.classes[0]}, ...: move it to that of its class"
-            )
-        for label, name in enumerate(self.classes):
-            self.files += [(file, label) for file in images(self.top / name)]
+        loose = all_files(self.top, deep=not self.classes)
+        inside = [(file, label) for label, name in enumerate(self.classes) for file in all_files(self.top / name)]
+        listed = inside if self.classes else [(file, -1) for file in loose]
+        self.files = [(file, label) for file, label in listed if is_image(file)]
+        self.problems = tuple(self.wrong(loose, [*loose, *dict(inside)]))
+
+    def wrong(self, loose: list[Path], files: list[Path]) -> Iterator[str]:
+        """What is wrong with the files of this split: those beside the folders of the classes, and all."""
         if not self.files:
-            raise InputError(f"{self.top} holds no images: put .png, .jpg or .webp files there, a folder a class")
+            yield f"{self.top} holds no images: put .png, .jpg or .webp files there, a folder a class"
+        yield from (pickle_problem(file) for file in files if is_pickle(file))
+        for file in filter(is_image, loose if self.classes else []):
+            yield f"{file} is beside the class folders ({self.classes[0]}, ...): move it into that of its class"
 
     def origin(self) -> Any:
         """What the content depends on."""
-        return self.classes, [stamp(file, self.root) for file, _ in self.files]
+        return self.classes, [stamp(file, self.root) for file, _ in self.files], *self.problems
 
     def open(self, asked: Columns) -> Table:
         """Folders have no columns."""
         for kind, column in (("image", asked.image), ("label", asked.label)):
             if column is not None:
                 raise InputError(f"{self.root} is a folder of images, it has no column {column!r}: leave --{kind} out")
-        return Table(self.rows, self.classes, total=len(self.files))
+        return Table(self.rows, self.classes, total=len(self.files), problems=self.problems)
 
     def rows(self) -> Iterator[Row]:
         """Class by class, files by name."""
@@ -87,14 +101,16 @@ def folders(root: Path) -> list[str]:
     return sorted(each.name for each in root.iterdir() if each.is_dir() and not each.name.startswith("."))
 
 
-def images(root: Path, deep: bool = True) -> list[Path]:
-    """The image files in a folder, by name, and with `deep` in all folders below."""
+def all_files(root: Path, deep: bool = True) -> list[Path]:
+    """The files in a folder, by name, and with `deep` in all folders below; none if there is no such folder."""
     if not root.is_dir():
         return []
-    files = sorted(each for each in (root.rglob("*") if deep else root.iterdir()) if each.is_file())
-    for file in files:
-        refuse_pickle(file)
-    return [each for each in files if each.suffix.lower() in IMAGES and not each.name.startswith(".")]
+    return sorted(each for each in (root.rglob("*") if deep else root.iterdir()) if each.is_file())
+
+
+def is_image(file: Path) -> bool:
+    """Whether a file is an image by its name; hidden files are not."""
+    return file.suffix.lower() in IMAGES and not file.name.startswith(".")
 
 
 def stamp(file: Path, root: Path) -> tuple[str, int, int]:

@@ -6,14 +6,13 @@ never unpickled and never copied.
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float64, Int, Int64
 
+from cascaded.data.places import data_folder
 from cascaded.errors import InputError
 
 CSCORES, CSCORES_AT = "cifar10-cscores-orig-order.npz", "https://pluskid.github.io/structural-regularity"
@@ -65,8 +64,8 @@ def human_counts(
 
 def _read(name: str, published: str) -> Mapping[str, np.ndarray]:
     """The arrays of a file by name; the one of a .npy file is called counts."""
-    root = os.environ.get("CASCADED_DATA")
-    if not root or not (file := Path(root).expanduser() / name).is_file():
+    root = data_folder()
+    if root is None or not (file := root / name).is_file():
         where = root or "$CASCADED_DATA, which is not set"
         raise InputError(f"there is no {name} in {where}: fetch it from {published} and put it there")
     try:

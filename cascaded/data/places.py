@@ -145,6 +145,18 @@ def check_parquet(file: Path) -> None:
         raise InputError(f"{file} is not Parquet, whatever its name says: it is cut short or something else")
 
 
+def data_folder() -> Path | None:
+    """The folder that the environment variable CASCADED_DATA names; None if it is not set or empty."""
+    given = os.environ.get("CASCADED_DATA")
+    if not given:
+        return None
+    folder = Path(given).expanduser()
+    if not folder.is_dir():
+        wrong = "is a file" if folder.exists() else "does not exist"
+        raise InputError(f"CASCADED_DATA is {given}, which {wrong}: set it to a folder of data sets, or unset it")
+    return folder
+
+
 def parquet_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
     """The Parquet files of a folder by split: `train-00000-of-00001.parquet` or `train.parquet` is of train."""
     splits: dict[str, tuple[Path, ...]] = {}

@@ -18,6 +18,7 @@ from cascaded.data.noise import NOISES
 from cascaded.data.sheet import contact_sheet
 from cascaded.data.sources import SOURCES, Source, local_splits
 from cascaded.data.split import limit
+from cascaded.data.words import plural
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -57,15 +58,15 @@ def describe(images: Images, console: Console) -> None:
     """How many, how large, of which classes, and what to normalise with."""
     items, channels, height, width = images.images.shape
     kind = "grey" if channels == 1 else "colour"
-    console.print(f"{escape(images.name)} {images.split}: {items:,} {kind} images, {width} x {height} pixels")
+    console.print(f"{escape(images.name)} {images.split}: {plural(items, f'{kind} image')}, {width} x {height} pixels")
     mean, std = (" ".join(f"{value:.4f}" for value in values) for values in images.statistics())
     console.print(f"mean {mean}, standard deviation {std}, of values in 0..1")
     if not images.classes:
         console.print("no labels")
     if images.classes:
-        counted("classes", counts(images.labels, images.classes), images.classes, console)
+        counted("class", counts(images.labels, images.classes), images.classes, console)
     if images.coarse is not None:
-        counted("coarser classes", counts(images.coarse, images.coarse_classes), images.coarse_classes, console)
+        counted("coarser class", counts(images.coarse, images.coarse_classes), images.coarse_classes, console)
 
 
 def counts(labels: Tensor, classes: Sequence[str]) -> list[int]:
@@ -75,7 +76,9 @@ def counts(labels: Tensor, classes: Sequence[str]) -> list[int]:
 
 def counted(what: str, counts: list[int], classes: Sequence[str], console: Console) -> None:
     """Images of each class, in a sentence and one by one; of many classes the smallest and the largest."""
-    console.print(f"{len(classes)} {what} of {min(counts):,} to {max(counts):,} images, median {median(counts):,.0f}")
+    of = "of" if len(classes) == 1 else f"of {min(counts):,} to"
+    middle = "" if len(classes) == 1 else f", median {median(counts):,.0f}"
+    console.print(f"{plural(len(classes), what)} {of} {plural(max(counts), 'image')}{middle}")
     table = Table(box=None, header_style="bold")
     for heading in ("number", "name", "images"):
         table.add_column(heading, justify="left" if heading == "name" else "right")

@@ -18,11 +18,12 @@ from cascaded.data.clutter import ClutteredDigits
 from cascaded.data.collect import collect, room
 from cascaded.data.columns import Columns
 from cascaded.data.digits import Digits
-from cascaded.data.folder import named
+from cascaded.data.folder import divisions, named
 from cascaded.data.images import Images
 from cascaded.data.patches import Photographs
-from cascaded.data.places import Hub, Parquet, Place, UnreachableError, at_path, parquet_splits
+from cascaded.data.places import Hub, Parquet, Place, UnreachableError, at_path, data_folder, parquet_splits
 from cascaded.errors import InputError, MissingSplitError
+from cascaded.shell import program
 
 __all__ = ["SOURCES", "Source", "augmentation", "load"]
 
@@ -147,7 +148,7 @@ def hub_name(name: str) -> str:
     if "/" in name or os.sep in name or Path(name).suffix:
         raise InputError(f"there is no file or folder {name}: check the path")
     near = get_close_matches(name, SOURCES, n=1)
-    way = f"say {near[0]}?" if near else "see `cascaded data list`, or give a path or OWNER/NAME on the hub"
+    way = f"say {near[0]}?" if near else f"see `{program()} data list`, or give a path or OWNER/NAME on the hub"
     raise InputError(f"there is no data set {name!r}: {way}")
 
 
@@ -174,6 +175,15 @@ def placed(source: Source, split: str) -> Place:
     return on_hub(source, split, part, list(here))
 
 
+def splits_at(source: Source) -> list[str]:
+    """The splits of one's own data, train first; of data with a name, and on the hub, train alone."""
+    if source.name in SOURCES or source.hub is not None:
+        return ["train"]
+    path = Path(source.name).expanduser()
+    there = list(parquet_splits(path) or divisions(path, "train")) if path.is_dir() else []
+    return ["train", *(split for split in there if split.casefold() != "train")]
+
+
 def embedded(source: Source, split: str) -> Place:
     """What is made here; its columns have no names to ask for."""
     for kind, column in (("image", source.image), ("label", source.label)):
@@ -190,8 +200,8 @@ def shares(source: Source, split: str, here: list[str]) -> bool:
 
 def local_splits(source: Source) -> dict[str, tuple[Path, ...]]:
     """The Parquet files of a source below $CASCADED_DATA, by split."""
-    root = os.environ.get("CASCADED_DATA")
-    return parquet_splits(Path(root) / (source.folder or source.name)) if root else {}
+    root = data_folder()
+    return parquet_splits(root / (source.folder or source.name)) if root else {}
 
 
 def on_hub(source: Source, split: str, part: Part, here: list[str]) -> Hub:

@@ -44,20 +44,25 @@ class Table:
         classes: Names; empty where there are no labels.
         coarse_classes: Names of the coarser classes, where there are such.
         total: How many rows there are, where that is known beforehand.
+        problems: Problems of the files around the rows, such as an image outside the folders of the classes.
     """
 
     rows: Callable[[], Iterator[Row]]
     classes: tuple[str, ...] = ()
     coarse_classes: tuple[str, ...] = ()
     total: int | None = None
+    problems: tuple[str, ...] = ()
 
 
 def library() -> Any:
     """The package `datasets`, imported when it is needed, its own bars and messages off: ours stand in their place."""
     import datasets
+    import datasets.config
 
     datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)
+    # it reports every load to a server, of local files too, and without a network waits 3 s for that
+    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False
     return datasets
 
 

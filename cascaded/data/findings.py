@@ -1,0 +1,124 @@
+"""Problems of a split: the same list for `cascaded data check` and for loading, so that the two never disagree."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cascaded.data.classes import chosen
+from cascaded.data.decode import Decoded, UnreadableError
+from cascaded.data.table import Row, Table
+from cascaded.data.words import plural
+from cascaded.errors import InputError
+from cascaded.shell import program
+
+Size = tuple[int, int]  # width and height in pixels
+
+LISTED = 5
+"""Problems in the message of an error; `data check` prints all of them."""
+
+SUGGESTED = 8, 64
+"""Pixels: networks need at least 8, and above 64 training on a CPU takes hours."""
+
+
+def suggested_size(sizes: Counter[Size]) -> int:
+    """The `--size` for images of these sizes: the smallest side of all, so that none is enlarged, from 8 to 64."""
+    lowest, highest = SUGGESTED
+    return min(max(min(min(size) for size in sizes), lowest), highest)
+
+
+@dataclass
+class Findings:
+    """What reading a split has found.
+
+    Attributes:
+        table: The opened split.
+        size: Height and width that images are resized to; None if they must have one size already.
+        wanted: The classes to keep; None keeps all.
+        complete: Whether every class needs an image, as in a training set.
+        suggestion: The `--size` to suggest; None computes it from these images.
+        problems: Problems of the files and rows, in their order.
+        sizes: How many images there are of each size.
+        labels: How many images there are of each class, -1 for those without a label.
+    """
+
+    table: Table
+    size: int | None = None
+    wanted: Sequence[int] | None = None
+    complete: bool = True
+    suggestion: int | None = None
+    problems: list[str] = field(default_factory=list)
+    sizes: Counter[Size] = field(default_factory=Counter)
+    labels: Counter[int] = field(default_factory=Counter)
+
+    def __post_init__(self):
+        self.problems += self.table.problems
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found in the rows so far."""
+        return not self.problems and (self.size is not None or len(self.sizes) < 2)
+
+    def keeps(self, row: Row) -> bool:
+        """Whether a row is of a wanted class."""
+        return self.wanted is None or row.label in self.wanted
+
+    def check_label(self, row: Row) -> None:
+        """Note a label that stands for no class."""
+        for label, classes in ((row.label, self.table.classes), (row.coarse, self.table.coarse_classes)):
+            if not -1 <= label < len(classes):
+                there = plural(len(classes), "class")
+                self.problems.append(f"{row.where} has label {label}, there are {there} (from 0 on): correct it")
+                return
+
+    def add(self, row: Row, result: Decoded | UnreadableError) -> None:
+        """Note the size of an image, or that it cannot be read."""
+        self.labels[row.label] += 1
+        if isinstance(result, UnreadableError):
+            self.problems.append(f"{row.where} cannot be read ({result}): replace or remove it")
+        else:
+            _, height, width = result.pixels.shape
+            self.sizes[width, height] += 1
+
+    def all(self) -> list[str]:
+        """All problems: of the split as a whole, which concern all images, then of files and rows."""
+        images = self.labels.total()
+        if not images:
+            which = "" if self.wanted is None else " of these classes"
+            return self.problems or [f"there are no images{which}: add some, or use other data"]
+        whole = []
+        if len(self.sizes) > 1 and self.size is None:
+            size = self.suggestion or suggested_size(self.sizes)
+            whole.append(
+                f"images have {len(self.sizes):,} sizes, training needs one: use --size {size} (size={size} in Python)"
+            )
+        if 0 < self.labels[-1] < images:
+            have = "has" if self.labels[-1] == 1 else "have"
+            whole.append(f"{plural(self.labels[-1], 'image')} {have} no label, the others have one: label all or none")
+        if self.complete and self.labels[-1] < images:
+            whole += [f"class {name!r} has no images: add some, or use --classes without it" for name in self.empty()]
+        return [*whole, *self.problems]
+
+    def empty(self) -> list[str]:
+        """Names of the wanted classes without images."""
+        numbers = range(len(self.table.classes)) if self.wanted is None else self.wanted
+        return [self.table.classes[number] for number in numbers if not self.labels[number]]
+
+    def refuse(self, name: str, split: str) -> None:
+        """Raise `InputError` with the first problems and the number of all, if there are any."""
+        problems = self.all()
+        if len(problems) == 1:
+            raise InputError(f"{name} {split} has 1 problem: {problems[0]}")
+        if problems:
+            lines = [f"{name} {split} has {plural(len(problems), 'problem')}:", *problems[:LISTED]]
+            if len(problems) > LISTED:
+                lines.append(f"and {len(problems) - LISTED} more: {program()} data check {shlex.quote(name)}")
+            raise InputError("\n  ".join(lines))
+
+
+def findings(table: Table, classes: Sequence[str], split: str, size: int | None) -> Findings:
+    """Findings of a split before it is read; with chosen classes, or to train on it, no class may be empty."""
+    wanted = chosen(classes, table.classes) if classes else None
+    return Findings(table, size, wanted, complete=split.casefold() == "train" or bool(classes))
