@@ -187,7 +187,12 @@ except ValueError as told:
 """
     places = {"CASCADED_CACHE": str(tmp_path), "HF_HOME": str(tmp_path), **settings}
     told = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env={**os.environ, **places}
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **places},
+        timeout=300,
     )
     assert told.stdout.startswith("uoft-cs/cifar10 is on the hub, which cannot be reached (")
     way = "connect, or put train-*.parquet into $CASCADED_DATA/cifar10/, or use --data digits\n"
