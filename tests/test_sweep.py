@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -133,9 +134,9 @@ from ray.cluster_utils import Cluster
 
 home = os.getcwd()
 os.chdir("/")  # the machines of a cluster are started elsewhere
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-cluster.add_node(num_cpus=1)
-cluster.wait_for_nodes()
+cluster = Cluster(initialize_head=True, head_node_args={"wait": False, "num_cpus": 1, "include_dashboard": False})
+cluster.add_node(wait=False, num_cpus=1)
+cluster.wait_for_nodes(timeout=200)
 try:
     words = [sys.executable, "-m", "cascaded", "sweep", *sys.argv[1:], "--address", cluster.address]
     ended = subprocess.run(words, cwd=home, timeout=240)
@@ -152,9 +153,12 @@ def test_a_sweep_runs_on_both_nodes_of_a_ray_cluster(tmp_path):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
     words = [sys.executable, "-W", "ignore", "-c", RAY, *arguments]
-    told = subprocess.run(
-        words, capture_output=True, text=True, check=False, env=environment, timeout=300, cwd=tmp_path
-    )
+    # a folder of its own with a short name: the path of a socket has at most 107 characters
+    with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as session:
+        environment["RAY_TMPDIR"] = session
+        told = subprocess.run(
+            words, capture_output=True, text=True, check=False, env=environment, timeout=300, cwd=tmp_path
+        )
     assert told.returncode == 0, told.stderr
     assert "2 done" in told.stdout
     assert all(is_done(runs / "cascaded-td" / str(seed)) for seed in range(2))
