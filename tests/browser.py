@@ -29,14 +29,15 @@ def found_browser() -> str | None:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser(tmp_path_factory) -> Iterator[Any]:
     """The system's Chromium, one for a file of tests: longer, its event loop would stand in the way of others."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
     path = found_browser()
     if path is None:
         pytest.skip(f"none of {', '.join(NAMES)} is on the path: install one, or say where with CASCADED_BROWSER")
     with api.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=list(QUIET))
+        own = {name: str(tmp_path_factory.mktemp("browser")) for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
+        opened = driver.chromium.launch(executable_path=path, args=list(QUIET), env={**os.environ, **own})
         yield opened
         opened.close()
 

@@ -1,5 +1,9 @@
 """What all tests share: shapes are checked at run time, drawn examples are the same in every run."""
 
+import random
+import zlib
+
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -30,7 +34,30 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", r"ignore:.* use of fork\(\) may lead to deadlocks:DeprecationWarning")
 
 
-@pytest.fixture(autouse=True)
-def _cache_of_its_own(tmp_path_factory, monkeypatch):
-    """What tests decode does not end up in the home of whoever runs them, and is decoded once."""
-    monkeypatch.setenv("CASCADED_CACHE", str(shared_folder(tmp_path_factory) / "cache"))
+def seed_all(name: str) -> None:
+    """Seed the global random state of Python, numpy and torch from a name."""
+    seed = zlib.crc32(name.encode())
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest) -> None:
+    """A fixture draws the same numbers whichever tests ran before it, in whichever process."""
+    seed_all(f"{request.node.nodeid} {fixturedef.argname} {getattr(request, 'param_index', 0)}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """So does a test."""
+    seed_all(item.nodeid)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _cache_of_its_own(tmp_path_factory):
+    """What tests and their fixtures decode does not end up in the home of whoever runs them, and is decoded once."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("CASCADED_CACHE", str(shared_folder(tmp_path_factory) / "cache"))
+        patched.setenv("TORCHINDUCTOR_CACHE_DIR", str(shared_folder(tmp_path_factory) / "inductor"))
+        yield

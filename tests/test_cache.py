@@ -10,7 +10,7 @@ import torch
 
 from cascaded.data import collect, load
 from cascaded.errors import InputError
-from tests.forked import code_of, forked, is_going
+from tests.forked import PATIENCE, code_of, forked, wait_until
 from tests.pictures import encoded, image_folder, own_places, picture  # noqa: F401
 
 
@@ -84,16 +84,14 @@ def test_killed_while_decoding_leaves_nothing_behind(folder, tmp_path, monkeypat
         seen.append(1)
         if len(seen) == 5:
             half.touch()
-            time.sleep(60)
+            time.sleep(PATIENCE)
         return decode(*given)
 
     with monkeypatch.context() as patched:
         patched.setattr(collect, "decode", slow)
         patched.setattr(collect, "TOGETHER", 2)
         child = forked(lambda: load(folder))
-    while not half.exists():
-        assert is_going(child)
-        time.sleep(0.01)
+    wait_until(half.exists, child)
     os.kill(child, signal.SIGKILL)
     assert code_of(child) == -signal.SIGKILL
     assert [file.suffix for file in (tmp_path / "cache").iterdir()] == [".lock"]  # which the system has let go of

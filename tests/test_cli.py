@@ -22,7 +22,7 @@ def _elsewhere(tmp_path, monkeypatch):
 def started(*arguments, **options):
     """The command line in a process of its own, as a shell starts it."""
     command = [sys.executable, "-m", "cascaded", *arguments]
-    return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, **options)
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, timeout=300, **options)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ HELP = [["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)]
 def helped():
     """Of each way to ask for help the exit code, what is said, and whether torch is there then; all in one process."""
     command = [sys.executable, "-c", HELPING, json.dumps(HELP)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout)
 
 
 def test_help_lists_every_command_with_an_example(helped):

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from cascaded.learning.runs import is_done, is_locked, locked
 from cascaded.learning.trained import load_run
 from cascaded.trace.store import load_trace
 from cascaded.trace.trace import joined
-from tests.forked import code_of, forked, is_going
+from tests.forked import code_of, forked, wait_until
 
 TINY = ["--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--device", "cpu"]
 WORDS = ["crossval", *TINY, "--folds", "2", "--jobs", "1", "--threads", "1", "--steps", "2", "--out", "runs"]
@@ -38,13 +37,10 @@ def test_killed_between_folds_it_goes_on_and_every_image_is_recorded_once(tmp_pa
     monkeypatch.chdir(tmp_path)
     folders = [tmp_path / "runs" / "cascaded-td" / f"fold{number}of2" / "0" for number in (1, 2)]
     child = forked(lambda: cascaded(monkeypatch, *WORDS))
-    while not is_done(folders[0]):
-        assert is_going(child)
-        time.sleep(0.05)
+    wait_until(lambda: is_done(folders[0]), child)
     os.kill(child, signal.SIGKILL)
     assert code_of(child) == -signal.SIGKILL
-    while any(map(is_locked, folders)):  # a run whose sweep is gone finishes its step
-        time.sleep(0.05)
+    wait_until(lambda: not any(map(is_locked, folders)))  # a run whose sweep is gone finishes its step
     assert not list(tmp_path.rglob("traces/*.safetensors"))
     before = kept(folders[0])
 

@@ -61,7 +61,7 @@ def test_a_trace_tells_steps_accuracy_and_latency_of_every_image(printed):
 def test_online_learning_takes_the_same_gradient_in_flat_memory():
     # a process that is started from here would have the memory of this one for its first peak
     command = [sys.executable, str(EXAMPLES / "online_learning.py"), "4", "16"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     rows = [line.split() for line in told.splitlines()[1:]]
     assert [row[-2] for row in rows] == [row[-1] for row in rows]
     (short, long) = ([float(row[k]) for k in (1, 3)] for row in rows)

@@ -43,7 +43,7 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path):
 
 def test_what_a_killed_process_left_is_cleared_up(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
+    gone.wait(timeout=300)
     left = tmp_path / f".told.json.{platform.node()}.{gone.pid}.part"
     others = [tmp_path / f".told.json.{platform.node()}.{os.getppid()}.part", tmp_path / ".told.json.elsewhere.1.part"]
     for part in (left, *others):

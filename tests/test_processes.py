@@ -3,10 +3,8 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -95,33 +93,30 @@ def test_without_shared_statistics_two_halves_are_not_the_whole():
 COMMANDS = """
 import json, os, sys
 from cascaded.cli import main
+from torch.distributed import TCPStore
 
-for port, words in json.loads(sys.argv[1]):
-    if port:  # where torchrun has its processes meet they can do so once
-        os.environ |= {"TORCHELASTIC_USE_AGENT_STORE": "False", "MASTER_PORT": str(port)}
+agent, stores = TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False), []
+for number, words in enumerate(json.loads(sys.argv[1])):
+    if number:  # processes can meet once in the store of torchrun's agent: each later command has a store of its own
+        if os.environ["RANK"] == "0":  # the system chooses the port, and the store has it from then on
+            stores.append(TCPStore("localhost", 0, is_master=True, wait_for_workers=False))
+            agent.set(f"port of {number}", str(stores[-1].port))
+        os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": agent.get(f"port of {number}").decode()}
     sys.argv = ["cascaded", "train", *words]
     main()
 """
 
 
-def free_ports(count):
-    """Ports that nobody has, all different."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-
-
 def torchrun(commands, tmp_path):
     """Two processes that `cascaded train` time after time, as if each command had been started by torchrun itself."""
     (tmp_path / "commands.py").write_text(COMMANDS)
-    port, *others = free_ports(len(commands))
-    todo = list(zip([None, *others], commands, strict=True))
-    together = ["--nproc-per-node", "2", "--master-port", str(port), str(tmp_path / "commands.py"), json.dumps(todo)]
-    words = [sys.executable, "-m", "torch.distributed.run", *together]
+    # --standalone: the agent's store listens on a port that the system chooses
+    options = ["--standalone", "--nproc-per-node", "2", "--log-dir", str(tmp_path / "torchrun")]
+    words = [sys.executable, "-m", "torch.distributed.run", *options, str(tmp_path / "commands.py")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=300, env=environment)
+    return subprocess.run(
+        [*words, json.dumps(commands)], capture_output=True, text=True, check=False, timeout=300, env=environment
+    )
 
 
 def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):

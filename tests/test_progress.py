@@ -50,7 +50,7 @@ def test_quiet_is_quiet(capsys, monkeypatch):
 def test_on_a_terminal_a_bar():
     leader, follower = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    subprocess.run([sys.executable, "-c", PROGRAM], stderr=follower, check=True, env=environment)
+    subprocess.run([sys.executable, "-c", PROGRAM], stderr=follower, check=True, env=environment, timeout=300)
     os.close(follower)
     shown = b""
     try:

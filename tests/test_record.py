@@ -5,6 +5,7 @@ import random
 import shutil
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from cascaded.recording.record import record
 from cascaded.recording.shown import shown_images
 from cascaded.recording.views import Persistent, Still, Transient
 from cascaded.trace.store import load_trace
-from tests.forked import code_of, forked, is_going
+from tests.forked import PATIENCE, code_of, forked, is_going, kill_at_call, wait_until
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 OSD, EWS = make_kernel("osd"), make_kernel("ews:0.9")
@@ -234,12 +235,11 @@ def test_a_second_process_is_refused(run):
     def hold():
         with locked(run.folder / "traces"):
             (run.folder / "held").touch()
-            time.sleep(60)
+            time.sleep(PATIENCE)
 
     child = forked(hold)
     try:
-        while not (run.folder / "held").exists():
-            time.sleep(0.01)
+        wait_until((run.folder / "held").exists, child)
         with pytest.raises(LockedError, match=r"another process is at work in .*traces: wait for it"):
             record(run, some(3), SHORT)
     finally:
@@ -280,18 +280,30 @@ FILMS = [
 ]
 
 
-def killed_after(seconds, folder, words):
-    """The command in a process of its own, killed at a moment; whether it had ended before, and well."""
-    child = forked(lambda: cli.run(["record", str(folder), "--device", "cpu", *words]))
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and is_going(child):
+MOMENTS = [  # where a recording may be killed, and how often it gets there
+    (recording.Session, "show", 4),
+    (Path, "replace", 5),  # the note of how far it is, and the trace itself get their names
+    (os, "fsync", 10),  # these files and their folder get to the disk
+]
+
+
+def code_when_killed(folder, words, moment=None):
+    """Record in a process of its own that is killed at a moment, if one is given; its exit code."""
+
+    def work():
+        if moment is not None:
+            owner, name, call, after = moment
+            kill_at_call(owner, name, call, after=after)
+        cli.run(["record", str(folder), "--device", "cpu", *words])
+
+    def has_ended():
         for file in (folder / "traces").glob("*.safetensors"):
             load_trace(file)  # at any moment: what has its name is whole
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    code = code_of(child)
-    assert code in (0, -signal.SIGKILL)
-    return code == 0
+        return not is_going(child)
+
+    child = forked(work)
+    wait_until(has_ended)
+    return code_of(child)
 
 
 def contents(folder):
@@ -303,17 +315,24 @@ def test_killed_at_drawn_moments_and_started_again_equals_never_killed(tiny_run,
     monkeypatch.setattr(recording, "KEEP_EVERY", 0.0)
     monkeypatch.setattr(recording, "PIXELS", 64 * 10)
     folder = shutil.copytree(tiny_run(), tmp_path / "run" / "0")
-    began = time.monotonic()
-    assert killed_after(600, folder, words)
-    length, expected = time.monotonic() - began, contents(folder)
+    assert code_when_killed(folder, words) == 0
+    expected, draws = contents(folder), random.Random(0)
     assert {os.path.splitext(name)[1] for name in expected} == {".safetensors"}
-    draws, kills, midway = random.Random(0), 0, 0
-    while kills < 2 or not midway:
-        shutil.rmtree(folder / "traces", ignore_errors=True)
-        while not killed_after(draws.uniform(0.3, 0.8) * length, folder, words):
+    shutil.rmtree(folder / "traces")
+    kills = midway = 0
+    for _ in range(20):
+        owner, name, calls = draws.choice(MOMENTS)
+        code = code_when_killed(folder, words, (owner, name, draws.randint(1, calls), draws.random() < 0.5))
+        if code == 0:
+            assert contents(folder) == expected
+            if kills >= 2 and midway:
+                return
+            shutil.rmtree(folder / "traces")
+        else:
+            assert code == -signal.SIGKILL
             kills += 1
             midway += any((folder / "traces").glob("*.part.json"))
-        assert contents(folder) == expected
+    pytest.fail(f"{kills} kills, {midway} of them midway, in 20 attempts")
 
 
 @pytest.fixture

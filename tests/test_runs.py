@@ -23,7 +23,7 @@ from cascaded.learning.runs import (
     read_metrics,
     read_spec,
 )
-from tests.forked import code_of, forked, is_going
+from tests.forked import PATIENCE, code_of, forked, wait_until
 
 INPUTS = Inputs((1, 8, 8), (0.5,), (0.25,), ("no", "yes"))
 
@@ -32,12 +32,10 @@ def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
     def hold():
         with locked(tmp_path):
             (tmp_path / "held").touch()
-            time.sleep(60)
+            time.sleep(PATIENCE)
 
     child = forked(hold)
-    while not (tmp_path / "held").exists():
-        assert is_going(child)
-        time.sleep(0.01)
+    wait_until((tmp_path / "held").exists, child)
     assert is_locked(tmp_path)
     with pytest.raises(InputError, match=r"another process is at work in .*: wait for it, or"), locked(tmp_path):
         pass

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import tempfile
 
 import pytest
 
@@ -15,7 +15,7 @@ from cascaded.learning.runs import is_done, is_locked, locked, read_metrics
 from cascaded.sweep import command, engines
 from cascaded.sweep.engines import Local
 from cascaded.sweep.plan import plan
-from tests.forked import code_of, forked, is_going
+from tests.forked import code_of, forked, wait_until
 
 TINY = ["--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--device", "cpu"]
 TINY += ["--threads", "1"]  # two that wait for each other on cores that others use as well take far longer
@@ -89,13 +89,10 @@ def _heard():
 def test_a_sweep_that_is_interrupted_or_killed_leaves_no_run_behind(sweep, tmp_path, how):
     child = forked(lambda: sweep("--epochs", "500", "--jobs", "1"))
     metrics = tmp_path / "runs" / "cascaded-td" / "0" / "metrics.jsonl"
-    while not metrics.exists():
-        assert is_going(child)
-        time.sleep(0.1)
+    wait_until(metrics.exists, child)
     os.kill(child, how)
     assert code_of(child) == (130 if how == signal.SIGINT else -how)
-    while is_locked(metrics.parent):  # a run whose sweep is gone finishes its step
-        time.sleep(0.1)
+    wait_until(lambda: not is_locked(metrics.parent))  # a run whose sweep is gone finishes its step
     assert "the same command with --resume goes on" in (metrics.parent / "log.txt").read_text()
     assert len(read_metrics(metrics.parent)) < 500
 
@@ -137,12 +134,12 @@ from ray.cluster_utils import Cluster
 
 home = os.getcwd()
 os.chdir("/")  # the machines of a cluster are started elsewhere
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-cluster.add_node(num_cpus=1)
-cluster.wait_for_nodes()
+cluster = Cluster(initialize_head=True, head_node_args={"wait": False, "num_cpus": 1, "include_dashboard": False})
+cluster.add_node(wait=False, num_cpus=1)
+cluster.wait_for_nodes(timeout=200)
 try:
     words = [sys.executable, "-m", "cascaded", "sweep", *sys.argv[1:], "--address", cluster.address]
-    ended = subprocess.run(words, cwd=home)
+    ended = subprocess.run(words, cwd=home, timeout=240)
 finally:
     cluster.shutdown()
 sys.exit(ended.returncode)
@@ -156,9 +153,12 @@ def test_a_sweep_runs_on_both_nodes_of_a_ray_cluster(tmp_path):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
     words = [sys.executable, "-W", "ignore", "-c", RAY, *arguments]
-    told = subprocess.run(
-        words, capture_output=True, text=True, check=False, env=environment, timeout=300, cwd=tmp_path
-    )
+    # a folder of its own with a short name: the path of a socket has at most 107 characters
+    with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as session:
+        environment["RAY_TMPDIR"] = session
+        told = subprocess.run(
+            words, capture_output=True, text=True, check=False, env=environment, timeout=300, cwd=tmp_path
+        )
     assert told.returncode == 0, told.stderr
     assert "2 done" in told.stdout
     assert all(is_done(runs / "cascaded-td" / str(seed)) for seed in range(2))
@@ -172,7 +172,7 @@ def test_a_sweep_runs_on_both_nodes_of_a_ray_cluster(tmp_path):
 def test_a_cluster_that_does_not_answer_is_said_in_a_sentence(tmp_path):
     words = [sys.executable, "-m", "cascaded", "sweep", *TINY, "--engine", "ray", "--address", "auto"]
     alone = {**os.environ, "RAY_TMPDIR": str(tmp_path)}  # clusters of this machine leave their address in it
-    told = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=alone)
+    told = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=alone, timeout=300)
     assert told.returncode == 2
     assert "no Ray cluster answers" in told.stderr
     assert "start one with `ray start --head`" in told.stderr

@@ -3,9 +3,10 @@
 import json
 import os
 import random
+import shutil
 import signal
-import time
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from cascaded.learning.method import METHODS
 from cascaded.learning.runs import checkpoint_places, read_metrics
 from cascaded.learning.trainer import DivergedError
 from cascaded.learning.training import Where, train
-from tests.forked import code_of, forked
+from tests.forked import code_of, forked, kill_at_call
 
 TINY = Recipe(width=2, epochs=2, batch=64, rate=0.05, schedule="one-cycle")
 HERE = Where(torch.device("cpu"), checkpoint_seconds=0.0)  # a checkpoint a step
@@ -58,27 +59,42 @@ def uninterrupted(tmp_path_factory):
     return run
 
 
-def killed_after(seconds, folder, model):
-    """A process that trains, killed at a moment; whether it had ended before."""
-    child = forked(lambda: train(spec(model=model), folder, HERE, resume=True))
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    code = code_of(child)
+MOMENTS = [  # where a run may be killed, and how often it gets there in a step
+    (training.Trainer, "step", 1),
+    (Path, "replace", 4),  # the files of a checkpoint get their names
+    (os, "fsync", 9),  # these files and their folders get to the disk, and so does a line of the metrics
+    (shutil, "rmtree", 1),  # an old checkpoint goes
+]
+
+
+def is_killed(folder, model, draws):
+    """Train in a process of its own, killed at a drawn moment of the next four steps; whether it was, or had ended."""
+    owner, name, calls = draws.choice(MOMENTS)
+    call, after = draws.randint(1, 4 * calls), draws.random() < 0.5
+
+    def work():
+        kill_at_call(owner, name, call, after=after)
+        train(spec(model=model), folder, HERE, resume=True)
+
+    code = code_of(forked(work))
     assert code in (0, -signal.SIGKILL)
-    return code == 0
+    return code != 0
 
 
 @pytest.mark.parametrize("model", ["cascaded-td", "cascaded-ce"])
 def test_twenty_kills_at_drawn_moments_change_nothing(model, uninterrupted, tmp_path):
-    expected = uninterrupted(model)
-    length = read_metrics(expected)[-1]["seconds"]
-    draws, kills, runs = random.Random(0), 0, 0
-    while kills < 10:  # in each of the two models
+    expected, draws = uninterrupted(model), random.Random(model)
+    kills = runs = 0
+    for _ in range(60):
         folder = tmp_path / str(runs)
-        while not killed_after(draws.uniform(0, length), folder, model):
+        if is_killed(folder, model, draws):
             kills += 1
+            continue
         assert_same(folder, expected)
         runs += 1
+        if kills >= 10:  # in each of the two models
+            return
+    pytest.fail(f"{kills} kills and {runs} finished runs in 60 attempts")
 
 
 def test_a_run_that_is_asked_to_stop_keeps_everything_and_goes_on(uninterrupted, tmp_path, monkeypatch):
