@@ -113,7 +113,7 @@ def test_all_runs_of_a_sweep_have_the_batch_size_and_epochs_chosen_for_the_first
     monkeypatch.setattr(command, "_train_all", lambda engine, waiting, *_: started.update(waiting))
     command.sweep(Options("digits", width=2, classes=("3", "5", "8")), seeds=(0, 1), folds=4, out=tmp_path / "runs")
     assert len(started) == 8
-    assert {(each.width, each.epochs, each.batch) for each in started.values()} == {(2, 67, 64)}
+    assert {(each.width, each.epochs, each.batch) for each in started.values()} == {(2, 40, 32)}
     assert capsys.readouterr().err.count("chosen for ") == 1
 
 

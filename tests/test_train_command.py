@@ -66,7 +66,6 @@ def test_a_run_is_resumed_with_the_options_of_its_own_file(words, unfinished, ca
 def test_options_that_differ_from_the_run_are_refused_with_both_values(unfinished, refused):
     told = refused("train", "--resume", "runs/mine", "--epochs", "7", "--data", "cluttered-digits", "--width", "4")
     assert "runs/mine/3 is another run (data digits -> cluttered-digits, epochs 1 -> 7): leave these" in told
-    # the default, where the run has another value
     assert "(network resnet18 -> resnet34)" in refused("train", "--resume", "runs/mine", "--network", "resnet34")
     assert "(seed 3 -> 0)" in refused("train", "--resume", "runs/mine/3", "--seed", "0")
     assert "--resume is runs/mine and --out is runs/other: give one" in refused(
@@ -115,8 +114,8 @@ def test_a_small_folder_without_test_images_is_trained_and_the_next_command_work
     recipe = read_spec(tmp_path / "my runs" / "0").recipe
     assert (recipe.batch, recipe.epochs, recipe.width) == (8, 3, 2)
     chosen, warning, *_ = told.err.splitlines()
-    assert chosen.startswith("chosen for 36 training images: batch 8 (12 updates of the weights; batch 64 would be 0")
-    assert warning.startswith("cascaded: warning: 12 updates of the weights are few (36 training images, batch 8,")
+    assert chosen.startswith("chosen for 36 training images: batch 8 (12 weight updates; the recipe's batch 64 would")
+    assert warning.startswith("cascaded: warning: 12 weight updates are few (36 training images, batch 8,")
     lines = told.out.splitlines()
     assert "validation accuracy" in lines[0]
     assert lines[-3:] == [

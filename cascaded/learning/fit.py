@@ -24,12 +24,12 @@ def fit(spec: Spec, options: Options) -> tuple[Spec, list[str]]:
         values = ", ".join(f"{name} {getattr(chosen.recipe, name)}" for name in changed)
         usual = ", ".join(f"{name} {getattr(spec.recipe, name)}" for name in changed)
         lines.append(
-            f"chosen for {images} training images: {values} ({updates(chosen, images)} updates of the weights; "
-            f"{usual} would be {updates(spec, images)}, {ENOUGH} are aimed at)"
+            f"chosen for {images} training images: {values} ({updates(chosen, images)} weight updates; the recipe's "
+            f"{usual} would give {updates(spec, images)}, fewer than {ENOUGH})"
         )
     if 0 < updates(chosen, images) < FEW:
         lines.append(
-            f"cascaded: warning: {updates(chosen, images)} updates of the weights are few ({images} training images, "
+            f"cascaded: warning: {updates(chosen, images)} weight updates are few ({images} training images, "
             f"batch {chosen.recipe.batch}, epochs {chosen.recipe.epochs}), the network may learn little: give more "
             "--epochs or a smaller --batch"
         )
@@ -37,5 +37,5 @@ def fit(spec: Spec, options: Options) -> tuple[Spec, list[str]]:
 
 
 def updates(spec: Spec, images: int) -> int:
-    """Updates of the weights in a whole run."""
+    """Weight updates in a whole run."""
     return spec.recipe.epochs * (images // spec.recipe.batch)
