@@ -114,8 +114,8 @@ def test_a_small_folder_without_test_images_is_trained_and_the_next_command_work
     recipe = read_spec(tmp_path / "my runs" / "0").recipe
     assert (recipe.batch, recipe.epochs, recipe.width) == (8, 3, 2)
     chosen, warning, *_ = told.err.splitlines()
-    assert chosen.startswith("chosen for 36 training images: batch 8 (12 weight updates; the recipe's batch 64 would")
-    assert warning.startswith("cascaded: warning: 12 weight updates are few (36 training images, batch 8,")
+    assert chosen.startswith("chosen for 36 training images: batch 8 (weight updates: 12; the recipe's batch 64 would")
+    assert warning.startswith("cascaded: warning: few weight updates (12: 36 training images, batch 8, epochs 3)")
     lines = told.out.splitlines()
     assert "validation accuracy" in lines[0]
     assert lines[-3:] == [

@@ -82,8 +82,8 @@ def newest(folder: Path) -> Checkpoint | None:
         return found
     if places:
         raise DamagedError(
-            f"none of the {len(places)} checkpoints in {folder} is whole: remove the folder to begin again, or bring "
-            "one back from a copy"
+            f"no checkpoint in {folder} is intact ({len(places)} damaged): remove the folder to begin again, or "
+            "restore one from a copy"
         )
     return None
 

@@ -24,14 +24,14 @@ def fit(spec: Spec, options: Options) -> tuple[Spec, list[str]]:
         values = ", ".join(f"{name} {getattr(chosen.recipe, name)}" for name in changed)
         usual = ", ".join(f"{name} {getattr(spec.recipe, name)}" for name in changed)
         lines.append(
-            f"chosen for {images} training images: {values} ({updates(chosen, images)} weight updates; the recipe's "
+            f"chosen for {images} training images: {values} (weight updates: {updates(chosen, images)}; the recipe's "
             f"{usual} would give {updates(spec, images)}, fewer than {ENOUGH})"
         )
     if 0 < updates(chosen, images) < FEW:
         lines.append(
-            f"cascaded: warning: {updates(chosen, images)} weight updates are few ({images} training images, "
-            f"batch {chosen.recipe.batch}, epochs {chosen.recipe.epochs}), the network may learn little: give more "
-            "--epochs or a smaller --batch"
+            f"cascaded: warning: few weight updates ({updates(chosen, images)}: {images} training images, batch "
+            f"{chosen.recipe.batch}, epochs {chosen.recipe.epochs}), the network may learn little: give more --epochs "
+            "or a smaller --batch"
         )
     return chosen, lines
 

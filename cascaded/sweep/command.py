@@ -172,7 +172,7 @@ def _conclude(states: dict[Job, State], outcomes: dict[Job, Outcome], dry_run: b
     if dry_run:
         console.print("nothing was started: the same without --dry-run does it")
     elif counts["elsewhere"]:
-        console.print(f"{counts['elsewhere']} runs are being trained by another process: the same command looks again")
+        console.print(f"trained by another process: {counts['elsewhere']} of {len(states)}; run this again to see them")
 
 
 def _table(states: dict[Job, State], outcomes: dict[Job, Outcome]) -> Table:
