@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 
 from cascaded import __version__
-from cascaded.errors import InputError
+from cascaded.errors import CascadedWarning, InputError
 
 COMMANDS = {
     "demo": ("cascaded.demo.command", "train eight small networks and see what they do, in five minutes"),
@@ -48,7 +51,8 @@ Example: cascaded train --data digits --epochs 5 --out runs/first
 def main() -> None:
     """Run a command; bad input ends in one sentence and exit code 2, a bug in its traceback."""
     try:
-        run(sys.argv[1:])
+        with _plain_warnings():
+            run(sys.argv[1:])
     except InputError as error:
         if os.environ.get("RANK", "0") == "0":  # of several processes that stumble over the same, one speaks
             print(f"cascaded: {error}", file=sys.stderr)
@@ -59,6 +63,22 @@ def main() -> None:
     except BrokenPipeError:  # whoever reads has had enough, as `| head` has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print our own warnings as one sentence on stderr, others as Python does."""
+    with warnings.catch_warnings():
+        python = warnings.showwarning
+
+        def show(message, category, filename, lineno, file=None, line=None) -> None:
+            if issubclass(category, CascadedWarning):
+                print(f"cascaded: warning: {message}", file=sys.stderr)
+            else:
+                python(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def run(arguments: list[str]) -> None:

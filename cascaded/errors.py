@@ -1,4 +1,4 @@
-"""What a user can put right."""
+"""What a user can put right, and what a user should know."""
 
 
 class InputError(ValueError):
@@ -7,3 +7,7 @@ class InputError(ValueError):
 
 class MissingSplitError(InputError):
     """Data without the part that was asked for: a caller that can do without it may go on."""
+
+
+class CascadedWarning(UserWarning):
+    """Something unexpected that was dealt with. The command line prints it as one sentence, without a source line."""

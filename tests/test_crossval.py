@@ -14,6 +14,7 @@ from cascaded.learning.feed import make_feed
 from cascaded.learning.processes import Team
 from cascaded.learning.runs import is_done, is_locked, locked
 from cascaded.learning.trained import load_run
+from cascaded.shell import program
 from cascaded.trace.store import load_trace
 from cascaded.trace.trace import joined
 from tests.forked import code_of, forked, wait_until
@@ -50,7 +51,7 @@ def test_killed_between_folds_it_goes_on_and_every_image_is_recorded_once(tmp_pa
     files = [folder / "traces" / "digits-validation-ews0.9-2.safetensors" for folder in folders]
     told = capsys.readouterr().out
     assert all(f"wrote {os.path.relpath(file)}" in told for file in files)
-    assert told.endswith("next: cascaded analyse runs\n")
+    assert told.endswith(f"next: {program()} analyse runs\n")
     assert_each_judged_by_a_stranger(folders, [load_trace(file) for file in files])
 
     cascaded(monkeypatch, *WORDS)

@@ -1,13 +1,13 @@
 """What a run tells while it goes."""
 
 import importlib.util
+from dataclasses import replace
 
 import pytest
 import torch
 
 from cascaded import Recipe, Spec
 from cascaded.errors import InputError
-from cascaded.learning import journal
 from cascaded.learning.journal import three
 from cascaded.learning.runs import read_metrics
 from cascaded.learning.training import Where, train
@@ -28,6 +28,14 @@ def test_a_line_an_epoch_where_there_is_no_terminal(tmp_path, capsys):
     assert "validation" in lines[0]
     assert "test" in lines[1]
     assert "test" not in lines[0]
+    for line, metrics in zip(lines, read_metrics(tmp_path), strict=True):
+        assert f", loss {metrics['loss'] / 9:.3f} per step, " in line  # metrics.jsonl has the sum over nine steps
+
+
+def test_the_loss_of_the_last_step_alone_is_shown_as_it_is(tmp_path, capsys):
+    train(replace(TINY, model="cascaded-ce", lam=None), tmp_path, Where(torch.device("cpu")))
+    line = capsys.readouterr().err.splitlines()[0]
+    assert f", loss {read_metrics(tmp_path)[0]['loss']:.3f}, " in line
 
 
 def test_metrics_tell_the_rate_and_the_lambda_that_the_epoch_ended_with(tmp_path):
@@ -55,4 +63,5 @@ def test_tensorboard_reads_the_same_numbers(tmp_path):
 def test_tensorboard_that_is_not_there_is_said_in_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
     with pytest.raises(InputError, match=r"pip install 'cascaded\[tensorboard\]'"):
-        journal._events(tmp_path, 0)
+        train(TINY, tmp_path / "0", Where(torch.device("cpu"), tensorboard=True))
+    assert not (tmp_path / "0").exists()

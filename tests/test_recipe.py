@@ -6,7 +6,7 @@ import pytest
 
 from cascaded import Recipe
 from cascaded.errors import InputError
-from cascaded.learning.recipe import RECIPES
+from cascaded.learning.recipe import ENOUGH, LONGEST, RECIPES, fitted
 
 
 def test_the_papers_recipe_is_the_papers():
@@ -77,3 +77,31 @@ def test_impossible_recipes_are_refused(change, message):
 def test_a_recipe_of_a_newer_version_is_refused():
     with pytest.raises(InputError, match="a recipe has no colour: it was made by a newer cascaded"):
         Recipe.from_json({**Recipe().to_json(), "colour": 1})
+
+
+def test_small_data_sets_get_smaller_batches_and_more_epochs():
+    laptop = RECIPES["laptop"]
+    few = fitted(laptop, 108)
+    assert (few.batch, few.epochs, few.width) == (16, 67, 16)
+    assert few.but(batch=laptop.batch, epochs=laptop.epochs) == laptop
+    for images in range(1, 3000):
+        chosen = fitted(laptop, images)
+        updates = chosen.epochs * (images // chosen.batch)
+        assert 1 <= chosen.batch <= min(images, laptop.batch)
+        assert laptop.epochs <= chosen.epochs <= LONGEST
+        assert updates >= ENOUGH or chosen.epochs == LONGEST
+
+
+def test_data_sets_with_enough_updates_keep_the_recipe():
+    for images in (2560, 45_000):
+        assert fitted(RECIPES["laptop"], images) == RECIPES["laptop"]
+    assert fitted(RECIPES["laptop"], 2559) != RECIPES["laptop"]
+
+
+@pytest.mark.parametrize(
+    ("given", "batch", "epochs"),
+    [(["batch"], 64, 200), (["epochs"], 16, 10), (["batch", "epochs"], 64, 10), (["width"], 16, 67)],
+)
+def test_what_is_given_stays_and_the_rest_is_chosen_to_go_with_it(given, batch, epochs):
+    chosen = fitted(RECIPES["laptop"], 108, given)
+    assert (chosen.batch, chosen.epochs) == (batch, epochs)

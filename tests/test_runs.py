@@ -1,6 +1,7 @@
 """A run's folder: one process at a time, one spec, metrics that are cut back to a checkpoint."""
 
 import os
+import re
 import signal
 import time
 
@@ -22,7 +23,10 @@ from cascaded.learning.runs import (
     read_inputs,
     read_metrics,
     read_spec,
+    resume_command,
+    run_to_resume,
 )
+from cascaded.shell import program
 from tests.forked import PATIENCE, code_of, forked, wait_until
 
 INPUTS = Inputs((1, 8, 8), (0.5,), (0.25,), ("no", "yes"))
@@ -60,7 +64,8 @@ def test_a_run_is_entered_once_and_then_resumed(tmp_path):
     enter(tmp_path, spec, resume=True)
     begin(tmp_path, spec, "abc", INPUTS, made_with={"torch": "3"})
     assert read_json(tmp_path / "spec.json")["made_with"] == {"torch": "2"}
-    with pytest.raises(InputError, match="holds this run already: say --resume"):
+    command = re.escape(f"{program()} train --resume {tmp_path}")
+    with pytest.raises(InputError, match=f"holds this run already: say --resume to continue it, {command}, or"):
         enter(tmp_path, spec, resume=False)
     changed = Spec("digits", recipe=Recipe(epochs=3, rate=0.2))
     with pytest.raises(InputError, match=r"is another run \(epochs 2 -> 3, rate 0.1 -> 0.2\)"):
@@ -127,7 +132,8 @@ def test_what_a_network_takes_is_kept_and_added_to_runs_that_do_not_tell(tmp_pat
     assert read_inputs(tmp_path) == INPUTS
     told = read_json(tmp_path / "spec.json")
     write_json(tmp_path / "spec.json", {name: value for name, value in told.items() if name != "inputs"})
-    with pytest.raises(InputError, match=r"does not tell what its network takes .*: cascaded train --resume adds it"):
+    command = re.escape(f"{program()} train --resume {tmp_path}")
+    with pytest.raises(InputError, match=f"does not tell what its network takes .*: {command} adds it"):
         read_inputs(tmp_path)
     begin(tmp_path, spec, "abc", INPUTS, made_with={})
     assert read_inputs(tmp_path) == INPUTS
@@ -143,3 +149,25 @@ def test_runs_are_found_in_and_below_folders(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"empty holds no run"):
         find_runs([tmp_path / "empty"])
+
+
+def test_a_run_to_resume_is_the_only_one_that_is_not_finished(tmp_path):
+    for name in ("mine/0", "mine/1", "mine/2"):
+        begin(tmp_path / name, Spec("digits", seed=int(name[-1]), recipe=Recipe(epochs=1)), "abc", INPUTS, made_with={})
+    mine = tmp_path / "mine"
+    assert run_to_resume(mine / "1") == mine / "1"
+    assert run_to_resume(mine, seed=2) == mine / "2"
+    names = re.escape(f"{mine / '0'}, {mine / '1'}, {mine / '2'}")
+    with pytest.raises(InputError, match=f"holds 3 unfinished runs, {names}: give one of them"):
+        run_to_resume(mine)
+    with pytest.raises(InputError, match="holds no run with seed 7"):
+        run_to_resume(mine, seed=7)
+    for seed in (0, 2):
+        Metrics(mine / str(seed), 0).add(epoch=1, step=10)
+        save(mine / str(seed), 10, {}, {}, {})
+    assert run_to_resume(mine) == mine / "1"
+
+
+def test_the_command_that_resumes_a_run_survives_a_shell(tmp_path):
+    folder = tmp_path / "my runs" / "0"
+    assert resume_command(folder) == f"{program()} train --resume '{folder}'"

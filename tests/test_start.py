@@ -62,3 +62,4 @@ def test_other_weights_are_refused(tiny_run, tmp_path, change, message):
     spec = replace(spec, start=change.get("start", spec.start))
     with pytest.raises(InputError, match=message):
         train(spec, tmp_path / "0", Where(CPU, start=None if "where" in change else run))
+    assert not (tmp_path / "0").exists()

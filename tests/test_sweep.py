@@ -11,7 +11,7 @@ import pytest
 
 from cascaded import cli
 from cascaded.learning.options import Options
-from cascaded.learning.runs import is_done, is_locked, locked, read_metrics
+from cascaded.learning.runs import is_done, is_locked, locked, read_metrics, resume_command
 from cascaded.sweep import command, engines
 from cascaded.sweep.engines import Local
 from cascaded.sweep.plan import plan
@@ -93,7 +93,7 @@ def test_a_sweep_that_is_interrupted_or_killed_leaves_no_run_behind(sweep, tmp_p
     os.kill(child, how)
     assert code_of(child) == (130 if how == signal.SIGINT else -how)
     wait_until(lambda: not is_locked(metrics.parent))  # a run whose sweep is gone finishes its step
-    assert "the same command with --resume goes on" in (metrics.parent / "log.txt").read_text()
+    assert f"resume it with {resume_command(metrics.parent)}" in (metrics.parent / "log.txt").read_text()
     assert len(read_metrics(metrics.parent)) < 500
 
 
@@ -103,6 +103,15 @@ def test_a_dry_run_starts_nothing(sweep, tmp_path, capsys):
     assert "2 waiting" in told
     assert "nothing was started" in told
     assert not (tmp_path / "runs").exists()
+
+
+def test_all_runs_of_a_sweep_have_the_batch_size_and_epochs_chosen_for_the_first(tmp_path, monkeypatch, capsys):
+    started = {}
+    monkeypatch.setattr(command, "_train_all", lambda engine, waiting, *_: started.update(waiting))
+    command.sweep(Options("digits", width=2, classes=("3", "5", "8")), seeds=(0, 1), folds=4, out=tmp_path / "runs")
+    assert len(started) == 8
+    assert {(each.width, each.epochs, each.batch) for each in started.values()} == {(2, 40, 32)}
+    assert capsys.readouterr().err.count("chosen for ") == 1
 
 
 def test_options_go_to_the_runs_as_they_were_asked():

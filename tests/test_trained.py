@@ -1,6 +1,7 @@
 """A trained network from its folder: the one that was trained, and nothing else."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -11,6 +12,7 @@ from cascaded.errors import InputError
 from cascaded.learning import checkpoint
 from cascaded.learning.runs import read_metrics
 from cascaded.learning.trained import digest, load_run
+from cascaded.shell import program
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 
@@ -85,7 +87,8 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
 
 def test_a_run_without_a_checkpoint_is_refused(own_copy):
     shutil.rmtree(own_copy / "checkpoints")
-    with pytest.raises(InputError, match="has no checkpoint yet: wait for the first one, or train it with --resume"):
+    command = re.escape(f"{program()} train --resume {own_copy}")
+    with pytest.raises(InputError, match=f"has no checkpoint yet: wait for the first one, or run {command}"):
         load_run(own_copy)
 
 
@@ -93,7 +96,8 @@ def test_a_run_that_does_not_tell_its_inputs_is_refused(own_copy):
     told = json.loads((own_copy / "spec.json").read_text())
     told.pop("inputs")
     (own_copy / "spec.json").write_text(json.dumps(told))
-    with pytest.raises(InputError, match=r"does not tell what its network takes .* cascaded train --resume adds it"):
+    command = re.escape(f"{program()} train --resume {own_copy}")
+    with pytest.raises(InputError, match=f"does not tell what its network takes .*: {command} adds it"):
         load_run(own_copy)
 
 

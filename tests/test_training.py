@@ -128,7 +128,7 @@ def test_a_damaged_checkpoint_costs_a_few_steps_and_nothing_else(uninterrupted, 
     monkeypatch.undo()
     newest = checkpoint_places(tmp_path)[-1] / "model.safetensors"
     newest.write_bytes(newest.read_bytes()[:-1])
-    with pytest.warns(checkpoint.DamagedCheckpoint, match="000000007 .*it is passed over"):
+    with pytest.warns(checkpoint.DamagedCheckpoint, match="000000007 .*; checkpoint 000000006 is used instead"):
         train(spec(), tmp_path, HERE, resume=True)
     assert_same(tmp_path, expected)
 
@@ -160,24 +160,28 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpo
 
 
 def test_mixed_precision_is_suspected_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(training.Trainer, "step", lambda self: (_ for _ in ()).throw(self._diverged("the loss is nan")))
+    monkeypatch.setattr(
+        training.Trainer, "step", lambda self: (_ for _ in ()).throw(self._diverged("the loss is nan", 0))
+    )
     with pytest.raises(DivergedError, match="first try --precision float32"):
         train(spec(recipe=TINY.but(precision="bfloat16")), tmp_path, HERE)
 
 
-def test_weights_that_are_not_finite_are_never_kept(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("poisoned_step", "epoch"), [(3, 1), (10, 2)])
+def test_weights_that_are_not_finite_are_never_kept(tmp_path, monkeypatch, poisoned_step, epoch):
     step = training.Trainer.step
 
     def poisoned(self):
         loss = step(self)
-        if self.position.step == 3:
+        if self.position.step == poisoned_step:
             next(self.net.parameters()).data[0] = float("nan")
         return loss
 
     monkeypatch.setattr(training.Trainer, "step", poisoned)
-    with pytest.raises(DivergedError, match="a weight is not finite"):
+    place = rf"a weight is not finite at step {poisoned_step} of 10 \(epoch {epoch}, rate 0\.\d*[1-9]"
+    with pytest.raises(DivergedError, match=place):
         train(spec(), tmp_path, HERE)
-    assert checkpoint.newest(tmp_path).position["step"] == 2
+    assert checkpoint.newest(tmp_path).position["step"] == poisoned_step - 1
 
 
 @pytest.mark.parametrize(
@@ -191,9 +195,10 @@ def test_weights_that_are_not_finite_are_never_kept(tmp_path, monkeypatch):
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_a_sentence(tmp_path, change, message):
+    folder = tmp_path / "runs" / "0"
     with pytest.raises(InputError, match=message):
-        train(spec(**change), tmp_path, HERE)
-    assert not (tmp_path / "spec.json").exists()  # the right command is not refused for the wrong one
+        train(spec(**change), folder, HERE)
+    assert not folder.parent.exists()  # no lock, no spec that the right command would be refused for
 
 
 @pytest.mark.parametrize("model", METHODS)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.data.images import Images
-from cascaded.errors import InputError
+from cascaded.errors import CascadedWarning, InputError
 from cascaded.files import write_whole
 
 FORMAT = 1
@@ -94,7 +94,7 @@ def fetch(file: Path) -> Images | None:
         if {name: list(tensor.shape) for name, tensor in tensors.items()} == about["shapes"]:
             names = {name: tuple(about[name]) for name in ("classes", "coarse_classes")}
             return Images(about["name"], about["split"], **names, **tensors)
-    warnings.warn(f"{file} is damaged: it is made again", stacklevel=2)
+    warnings.warn(f"{file} is damaged: it is made again", CascadedWarning, stacklevel=2)
     return None
 
 

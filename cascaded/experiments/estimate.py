@@ -84,8 +84,9 @@ def seconds_left(work: Work) -> float:
     for job, options in (work.first() | work.asked()).items():
         if is_done(job.folder):
             continue
-        recipe = replace(options, start=None).spec(job.model, job.lam, job.seed).recipe
-        images = options.limit or round(SIZES.get(options.data, TERRIERS)[0] * (1 - recipe.held_out))
-        each = seconds_an_image(job.model, options.data, work.scale.name, recipe.width)
+        spec = replace(options, start=None).spec(job.model, job.lam, job.seed)
+        recipe = spec.recipe
+        images = options.limit or round(SIZES.get(spec.data, TERRIERS)[0] * (1 - recipe.held_out))
+        each = seconds_an_image(job.model, spec.data, work.scale.name, recipe.width)
         left += recipe.epochs * images * each
     return left / cores()

@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save_file
 from torch import Tensor
 
-from cascaded.errors import InputError
+from cascaded.errors import CascadedWarning, InputError
 from cascaded.files import sha256, write_json, write_whole
 from cascaded.learning.runs import MANIFEST, PARTS, checkpoint_places, manifest_of
 
@@ -35,7 +35,7 @@ class DamagedError(InputError):
     """A checkpoint is not what was written."""
 
 
-class DamagedCheckpoint(UserWarning):
+class DamagedCheckpoint(CascadedWarning):
     """A checkpoint is damaged and an earlier one is used."""
 
 
@@ -68,25 +68,24 @@ def save(folder: Path, step: int, model: Mapping[str, Tensor], optimiser: Mappin
 
 
 def newest(folder: Path) -> Checkpoint | None:
-    """The last checkpoint of a run that is whole; a warning names each damaged one that was passed over."""
+    """The last checkpoint of a run that is whole; a warning names each damaged one and the one used in its place."""
     places = checkpoint_places(folder)
+    damaged: list[DamagedError] = []
     for place in reversed(places):
-        if (found := _attempt(place)) is not None:
-            return found
+        try:
+            found = load_checkpoint(place)
+        except DamagedError as error:
+            damaged.append(error)
+            continue
+        for error in damaged:
+            warnings.warn(f"{error}; checkpoint {place.name} is used instead", DamagedCheckpoint, stacklevel=2)
+        return found
     if places:
         raise DamagedError(
-            f"none of the {len(places)} checkpoints in {folder} is whole: remove the folder to begin again, or bring "
-            "one back from a copy"
+            f"no checkpoint in {folder} is intact ({len(places)} damaged): remove the folder to begin again, or "
+            "restore one from a copy"
         )
     return None
-
-
-def _attempt(place: Path) -> Checkpoint | None:
-    try:
-        return load_checkpoint(place)
-    except DamagedError as error:
-        warnings.warn(f"{error}: it is passed over", DamagedCheckpoint, stacklevel=3)
-        return None
 
 
 def load_checkpoint(place: Path) -> Checkpoint:

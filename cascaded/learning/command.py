@@ -3,31 +3,53 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
+from tyro.conf import DisallowNone
+from tyro.constructors import PrimitiveConstructorSpec
 
+from cascaded.errors import InputError
 from cascaded.learning.method import MethodName
-from cascaded.learning.options import Options
+from cascaded.learning.options import DEFAULT, Options, default
+from cascaded.learning.spec import Spec
+from cascaded.shell import program
+
+OUT = Path("runs/run")
+
+FLAG_OR_RUN = PrimitiveConstructorSpec(
+    nargs=(0, 1),
+    metavar="[RUN]",
+    instance_from_str=lambda words: Path(words[0]) if words else True,
+    is_instance=lambda value: isinstance(value, (bool, Path)),
+    str_from_instance=lambda value: [str(value)] if isinstance(value, Path) else [],
+)
 
 
 def train(
     options: Annotated[Options, tyro.conf.arg(name="")],
     *,
-    model: MethodName = "cascaded-td",
-    lam: str | None = None,
-    seed: int = 0,
-    out: Path = Path("runs/run"),
-    resume: bool = False,
+    model: Annotated[MethodName | None, DisallowNone, default(DEFAULT.model)] = None,
+    lam: Annotated[str | None, DisallowNone, default("the model's own")] = None,
+    seed: Annotated[int | None, DisallowNone, default("0")] = None,
+    out: Annotated[Path | None, DisallowNone, default(str(OUT))] = None,
+    resume: Annotated[bool | Path, FLAG_OR_RUN, default("no")] = False,
 ) -> None:
-    """Train one of the paper's models. It can be killed at any moment: --resume goes on exactly where it was.
+    """Train one of the paper's models. It can be killed at any moment: --resume RUN continues exactly where it was.
 
-    Writes OUT/SEED/: spec.json, metrics.jsonl (a line an epoch) and the last two checkpoints.
+    Writes OUT/SEED/: spec.json, metrics.jsonl (a line per epoch) and the last two checkpoints.
+
+    With few training images, the laptop recipe takes smaller batches and more epochs, and prints which.
 
     Several GPUs or machines: torchrun --nproc-per-node 4 -m cascaded train ... (the batch is shared out).
 
     Example: cascaded train --data cifar10 --model cascaded-td --lam 0.0 --recipe laptop --out runs/td0
+
+    Example: cascaded train --resume runs/td0
 
     Args:
         options: Data, network, recipe.
@@ -35,13 +57,15 @@ def train(
         lam: Lambda of a TD model: a number from 0 to 1, or several that it runs through over the epochs, as in 1:0.
         seed: Draws weights, order and augmentation; the run is kept in OUT/SEED.
         out: Where runs of this name are kept.
-        resume: Go on with the run that is there, or begin it.
+        resume: Continue a run with the options in its spec.json: the one in this folder, or without a folder the one
+            in OUT, which is begun if there is none.
     """
-    spec = options.spec(model, lam, seed)
+    folder = _folder(resume, out, seed)
+    spec = _spec(options, model, lam, seed, folder, bool(resume))
     import torch
 
-    from cascaded.learning.journal import three
     from cascaded.learning.processes import choose_device
+    from cascaded.learning.runs import resume_command
     from cascaded.learning.training import StoppedError, Where
     from cascaded.learning.training import train as train_run
 
@@ -51,13 +75,59 @@ def train(
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
         torch.use_deterministic_algorithms(True)
     where = Where(choose_device(options.device), options.checkpoint_seconds, options.tensorboard, options.start)
-    folder = out / str(seed)
     try:
-        told = train_run(spec, folder, where, resume=resume)
+        metrics = train_run(spec, folder, where, resume=bool(resume))
     except StoppedError as stopped:
-        raise KeyboardInterrupt(f"{stopped}: the same command with --resume goes on") from stopped
-    if told is None:
-        return  # another process speaks
-    if accuracy := told.get("test") or told.get("accuracy"):
-        print(f"{folder}: {'test' if told.get('test') else 'validation'} accuracy {three(accuracy)}")
+        raise KeyboardInterrupt(f"{stopped}: resume it with {resume_command(folder)}") from stopped
+    if metrics is not None:  # in the process that writes
+        _conclude(folder, metrics)
+
+
+def _leads() -> bool:
+    """Whether this is the process that reads and writes the run's folder; it gives its spec to the others."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _folder(resume: bool | Path, out: Path | None, seed: int | None) -> Path:
+    """The folder of the run, new or to be resumed."""
+    from cascaded.learning.runs import run_to_resume
+
+    if isinstance(resume, Path) and out is not None:
+        raise InputError(f"--resume is {resume} and --out is {out}: give one of them")
+    if isinstance(resume, Path):
+        return run_to_resume(resume, seed) if _leads() else resume
+    out = out or OUT
+    if resume and seed is None and _leads() and list(out.glob("*/spec.json")):
+        return run_to_resume(out)
+    return out / str(seed or DEFAULT.seed)
+
+
+def _spec(options: Options, model: str | None, lam: str | None, seed: int | None, folder: Path, resume: bool) -> Spec:
+    """What the run is: as its own file has it where it is resumed, with what was given, which must not differ."""
+    from cascaded.learning.runs import read_spec
+
+    if not _leads():
+        return options.spec(model, lam, seed)
+    if resume and (folder / "spec.json").exists():
+        return options.spec(model, lam, seed, base=read_spec(folder))
+    from cascaded.learning.fit import fit
+
+    spec, lines = fit(options.spec(model, lam, seed), options)
+    for line in lines:
+        print(line, file=sys.stderr)
+    return spec
+
+
+def _conclude(folder: Path, metrics: Mapping[str, Any]) -> None:
+    """The accuracy, and the commands that continue from here."""
+    from cascaded.learning.journal import three
+
+    tested, validated = metrics.get("test"), metrics.get("accuracy")
+    if accuracy := tested or validated:
+        print(f"{folder}: {'test' if tested else 'validation'} accuracy {three(accuracy)}")
     print(f"wrote {folder}")
+    split = "" if tested else " --split validation" if validated else " --split train"
+    run = shlex.quote(str(folder))
+    print(f"next: {program()} record {run}{split}")
+    print(f"      {program()} analyse {run}")
+    print(f"      {program()} report {run}")

@@ -100,19 +100,33 @@ def _order(seed: int, epoch: int, items: int) -> Tensor:
 def make_feed(spec: Spec, team: Team, device: torch.device) -> Feed:
     """Load a run's images and hold some out. The split is the same for every seed."""
     recipe = spec.recipe
-    images = load_split(spec, "train")
-    if not images.classes:
-        raise InputError(f"{spec.data} has no labels to learn from: name the column with --label, or use other data")
-    train, validation = torch.arange(len(images)), torch.arange(0)
-    if spec.fold or recipe.held_out:
-        train, validation = held_out(spec, images)
-    if spec.limit is not None:
-        train = train[limited(images.labels[train], spec.limit)]
+    images = _labelled(spec)
+    train, validation = _divided(spec, images)
     test = _test(spec, images)
     augment = _augment(augmentation(spec.data, images.images.shape[-1]), recipe)
     feed = Feed(images, train, validation, test, augment, spec.seed, recipe.batch, team, device)
     feed.at(0)  # what cannot be done to these images is said now as well
     return feed
+
+
+def training_images(spec: Spec) -> int:
+    """How many images a run learns from, without those that are held out."""
+    return len(_divided(spec, _labelled(spec))[0])
+
+
+def _labelled(spec: Spec) -> Images:
+    images = load_split(spec, "train")
+    if not images.classes:
+        raise InputError(f"{spec.data} has no labels to learn from: name the column with --label, or use other data")
+    return images
+
+
+def _divided(spec: Spec, images: Images) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:
+    """The images that a run learns from, and those that it is validated with."""
+    train, validation = torch.arange(len(images)), torch.arange(0)
+    if spec.fold or spec.recipe.held_out:
+        train, validation = held_out(spec, images)
+    return (train if spec.limit is None else train[limited(images.labels[train], spec.limit)]), validation
 
 
 def held_out(spec: Spec, images: Images) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:

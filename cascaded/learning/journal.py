@@ -46,7 +46,8 @@ class Journal:
         rate = done * trainer.recipe.batch / (time.monotonic() - self.began)
         accuracy = f", {three(self.accuracy)}" if self.accuracy else ""
         epoch = (trainer.position.step - 1) // trainer.feed.steps_an_epoch + 1
-        self.shown.advance(1, f"epoch {epoch}/{trainer.recipe.epochs}, {rate:,.0f} images/s, loss {loss:.3f}{accuracy}")
+        shown = f"epoch {epoch}/{trainer.recipe.epochs}, {rate:,.0f} images/s, {self._loss(loss)}{accuracy}"
+        self.shown.advance(1, shown)
 
     def epoch_ended(self, accuracy: list[float] | None, test: list[float] | None) -> None:
         """An epoch is done: a line for people, one for programs."""
@@ -60,10 +61,15 @@ class Journal:
         told |= {"accuracy": accuracy}
         self.metrics.add(**told, **({} if test is None else {"test": test}))
         self._to_events(told)
-        parts = [f"epoch {trainer.epoch}/{trainer.recipe.epochs}", f"loss {loss:.3f}", minutes(position.seconds)]
+        parts = [f"epoch {trainer.epoch}/{trainer.recipe.epochs}", self._loss(loss), minutes(position.seconds)]
         parts += [f"validation {three(accuracy)}"] if accuracy else []
         parts += [f"test {three(test)}"] if test else []
         self.shown.say(", ".join(parts))
+
+    def _loss(self, loss: float) -> str:
+        """The mean over the network's steps: the TD loss itself, as in `metrics.jsonl`, is their sum."""
+        steps = self.trainer.loss_steps
+        return f"loss {loss / steps:.3f}" + (" per step" if steps > 1 else "")
 
     def _to_events(self, told: dict[str, Any]) -> None:
         if self.events is not None:
@@ -86,11 +92,19 @@ def three(accuracy: list[float]) -> str:
     return ", ".join([first, *others])
 
 
-def _events(folder: Path, purge_step: int) -> Any:
+def check_tensorboard(wanted: bool = True) -> None:
+    """Refuse `--tensorboard` where the package is missing."""
     try:
-        from torch.utils.tensorboard import SummaryWriter
+        if wanted:
+            import torch.utils.tensorboard  # noqa: F401
     except (ImportError, RuntimeError) as error:
         raise InputError(
             f"--tensorboard needs a package that is not there ({error}): pip install 'cascaded[tensorboard]'"
         ) from error
+
+
+def _events(folder: Path, purge_step: int) -> Any:
+    check_tensorboard()
+    from torch.utils.tensorboard import SummaryWriter
+
     return SummaryWriter(folder, purge_step=purge_step)

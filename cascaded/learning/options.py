@@ -1,15 +1,32 @@
-"""What `cascaded train` and `cascaded sweep` ask alike: made into a spec once, at the edge."""
+"""The options that `cascaded train` and `cascaded sweep` share, made into a spec once, at the edge."""
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from tyro.conf import DisallowNone, arg
 
 from cascaded.errors import InputError
 from cascaded.learning.method import parse_lam
-from cascaded.learning.recipe import RECIPES, Precision, RateSchedule, Recipe
+from cascaded.learning.recipe import FITTED, RECIPES, Precision, RateSchedule, Recipe
 from cascaded.learning.spec import Spec
+
+DEFAULT = Spec("digits", recipe=RECIPES["laptop"])
+"""The run of somebody who gives no option."""
+NAMED = {"data": DEFAULT.data, "recipe": "laptop", "network": DEFAULT.network}
+"""Options that are None where they are not given, with the values that are used then."""
+
+
+def default(what: str) -> object:
+    """What `--help` shows as the default of an option that is None where it is not given."""
+    return arg(help_behavior_hint=f"(default: {what})")
+
+
+def of_recipes(name: str) -> object:
+    """What `--help` shows as the default of an option that the recipe has a value for."""
+    return default("; ".join(f"{getattr(recipe, name)} for {each}" for each, recipe in RECIPES.items()))
 
 
 def parse_fold(text: str) -> tuple[int, int]:
@@ -28,7 +45,7 @@ def _weights(run: Path) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """Data, network and recipe of a run, and how it is computed.
+    """Data, network and recipe of a run, and how it is computed. None is what is not given.
 
     Attributes:
         data: A known name (`cascaded data list`), a folder, a Parquet file, or a data set of the hub; `digits` needs
@@ -40,9 +57,9 @@ class Options:
         epochs: Passes over the training images.
         batch: Images a step, over all processes.
         rate: The learning rate at its highest.
-        momentum: Of SGD.
+        momentum: SGD momentum.
         decay: Weight decay.
-        schedule: How the rate changes: in steps, or up and down once.
+        schedule: How the learning rate changes: in steps, or up and down once.
         held_out: Share of the training images that is kept for validation; 0 for none.
         limit: Use only so many training images, the same of every class.
         start: Begin with the weights of another run, such as runs/td0/0, instead of drawn ones.
@@ -57,37 +74,43 @@ class Options:
         classes: Only these classes, in this order.
         precision: bfloat16 for mixed precision: worth it on recent GPUs.
         device: auto, cpu, cuda, cuda:1, mps.
-        threads: Cores that torch uses for a run; all by default, shared out in a sweep.
+        threads: Cores that torch uses for a run.
         deterministic: Refuse operations whose result may differ from run to run.
         checkpoint_seconds: Time between two checkpoints within an epoch.
         tensorboard: Write event files for tensorboard too.
     """
 
-    data: str = "digits"
-    recipe: Literal["laptop", "paper"] = "laptop"
-    network: Literal["resnet18", "resnet34", "resnet50", "densenet121"] = "resnet18"
-    width: int | None = None
-    epochs: int | None = None
-    batch: int | None = None
-    rate: float | None = None
-    momentum: float | None = None
-    decay: float | None = None
-    schedule: RateSchedule | None = None
-    held_out: float | None = None
-    limit: int | None = None
-    start: Path | None = None
-    fold: str | None = None
-    noise: str | None = None
-    pad: int | None = None
-    flip: bool | None = None
-    cutout: int | None = None
-    size: int | None = None
-    image: str | None = None
-    label: str | None = None
-    classes: tuple[str, ...] = ()
-    precision: Precision | None = None
+    data: Annotated[str | None, DisallowNone, default(DEFAULT.data)] = None
+    recipe: Annotated[Literal["laptop", "paper"] | None, DisallowNone, default("laptop")] = None
+    network: Annotated[
+        Literal["resnet18", "resnet34", "resnet50", "densenet121"] | None, DisallowNone, default(DEFAULT.network)
+    ] = None
+    width: Annotated[int | None, DisallowNone, of_recipes("width")] = None
+    epochs: Annotated[
+        int | None, DisallowNone, default("120 for paper; 10 for laptop, more where there are few images")
+    ] = None
+    batch: Annotated[
+        int | None, DisallowNone, default("128 for paper; 64 for laptop, fewer where there are few images")
+    ] = None
+    rate: Annotated[float | None, DisallowNone, default(f"{DEFAULT.recipe.rate}")] = None
+    momentum: Annotated[float | None, DisallowNone, default(f"{DEFAULT.recipe.momentum}")] = None
+    decay: Annotated[float | None, DisallowNone, default(f"{DEFAULT.recipe.decay}")] = None
+    schedule: Annotated[RateSchedule | None, DisallowNone, of_recipes("schedule")] = None
+    held_out: Annotated[float | None, DisallowNone, default(f"{DEFAULT.recipe.held_out}")] = None
+    limit: Annotated[int | None, DisallowNone, default("all")] = None
+    start: Annotated[Path | None, DisallowNone, default("drawn weights")] = None
+    fold: Annotated[str | None, DisallowNone, default("the share of --held-out")] = None
+    noise: Annotated[str | None, DisallowNone, default("no noise")] = None
+    pad: Annotated[int | None, DisallowNone, default("the data set's own, an eighth of the size for others")] = None
+    flip: Annotated[bool | None, arg(metavar="{True,False}"), default("the data set's own, True for others")] = None
+    cutout: Annotated[int | None, DisallowNone, default("the data set's own for paper; 0 for laptop")] = None
+    size: Annotated[int | None, DisallowNone, default("the data set's own")] = None
+    image: Annotated[str | None, DisallowNone, default("found where there is only one")] = None
+    label: Annotated[str | None, DisallowNone, default("found where there is only one")] = None
+    classes: Annotated[tuple[str, ...], default("all")] = ()
+    precision: Annotated[Precision | None, DisallowNone, default(DEFAULT.recipe.precision)] = None
     device: str = "auto"
-    threads: int | None = None
+    threads: Annotated[int | None, DisallowNone, default("all; shared out in a sweep")] = None
     deterministic: bool = False
     checkpoint_seconds: float = 60.0
     tensorboard: bool = False
@@ -98,33 +121,45 @@ class Options:
             if value is not None and value < 1:
                 raise InputError(f"--{name} is {value}: give at least 1")
 
-    def spec(self, model: str, lam: str | None, seed: int) -> Spec:
-        """The run of a model with these options."""
-        changes = {field.name: getattr(self, field.name, None) for field in fields(Recipe)}
-        recipe = RECIPES[self.recipe].but(**changes)
-        spec = Spec(
-            data=self.data,
-            model=model,
-            lam=None if lam is None else parse_lam(lam),
-            network=self.network,
-            recipe=recipe,
-            seed=seed,
-            limit=self.limit,
-            size=self.size,
-            classes=self.classes,
-            columns=(self.image, self.label),
-            fold=None if self.fold is None else parse_fold(self.fold),
-            start=None if self.start is None else _weights(self.start),
-        )
+    @property
+    def given(self) -> list[str]:
+        """Which of the values that can be chosen from the number of images are fixed, by an option or the recipe."""
+        return [name for name in FITTED if self.recipe == "paper" or getattr(self, name) is not None]
+
+    def spec(self, model: str | None, lam: str | None, seed: int | None, base: Spec | None = None) -> Spec:
+        """The run of a model with these options; `base` has what is not given: a run that is there, or the defaults."""
+        base = base or DEFAULT
+        recipe = base.recipe if self.recipe is None else RECIPES[self.recipe]
+        if self.recipe == "laptop" and base is not DEFAULT:  # chosen when the run began
+            recipe = recipe.but(**{name: getattr(base.recipe, name) for name in FITTED})
+        options = {
+            "data": self.data,
+            "model": model,
+            "lam": None if lam is None else parse_lam(lam),
+            "network": self.network,
+            "recipe": recipe.but(**{field.name: getattr(self, field.name, None) for field in fields(Recipe)}),
+            "seed": seed,
+            "limit": self.limit,
+            "size": self.size,
+            "classes": self.classes or None,
+            "columns": (self.image or base.columns[0], self.label or base.columns[1]),
+            "fold": None if self.fold is None else parse_fold(self.fold),
+            "start": None if self.start is None else _weights(self.start),
+        }
+        spec = replace(base, **{name: value for name, value in options.items() if value is not None})
         _ = spec.method  # a lambda where there is none is said before anything is loaded
         return spec
+
+    def with_recipe(self, recipe: Recipe) -> Options:
+        """The same options with the values of a recipe that can be chosen from the number of images."""
+        return replace(self, **{name: getattr(recipe, name) for name in FITTED})
 
     def arguments(self) -> list[str]:
         """The same options as words of a command line."""
         words: list[str] = []
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.default is not MISSING and value == field.default:
+            if value in (field.default, NAMED.get(field.name)):
                 continue
             flag = "--" + field.name.replace("_", "-")
             if field.default is False:

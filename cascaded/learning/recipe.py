@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
@@ -12,6 +13,15 @@ Precision = Literal["float32", "bfloat16"]
 RateSchedule = Literal["steps", "one-cycle"]
 CLIMB = 50
 """Steps that a one-cycle rate takes to its peak at the least: climbing faster, losses over all steps become nan."""
+
+FITTED = ("width", "epochs", "batch")
+"""What is chosen from the number of training images unless it is given."""
+ENOUGH = 400
+"""Updates (optimiser steps) that a recipe is left with as it is; small data sets get about as many."""
+LONGEST = 200
+"""Epochs at most, however few the images are."""
+FEW = 200
+"""Updates below which a network of these has hardly learned anything."""
 
 
 @dataclass(frozen=True)
@@ -112,3 +122,24 @@ RECIPES: dict[str, Recipe] = {
     "laptop": Recipe(width=16, epochs=10, batch=64, rate=0.1, schedule="one-cycle", warm_up=0.2, cutout=0),
 }
 """`paper`: spec and appendix of the paper, for a GPU. `laptop`: a narrow network within the hour on two cores."""
+
+
+def fitted(recipe: Recipe, images: int, given: Collection[str] = ()) -> Recipe:
+    """A recipe for a small data set: smaller batches and more epochs, until there are about `ENOUGH` updates.
+
+        batch size = images / 8, to a power of two, from 8 to the recipe's
+        epochs     = ENOUGH / (images // batch size), rounded up, at most LONGEST
+
+    The width stays. A recipe that has as many updates already is left as it is.
+
+    Args:
+        recipe: What large data sets are trained with.
+        images: How many images there are to train on.
+        given: Which of `FITTED` the user has chosen; they stay.
+    """
+    if images < 1 or recipe.epochs * (images // recipe.batch) >= ENOUGH:
+        return recipe
+    batch = min(recipe.batch, max(8, 2 ** round(math.log2(images / 8))))
+    batch = recipe.batch if "batch" in given else min(batch, images)
+    epochs = min(LONGEST, math.ceil(ENOUGH / max(1, images // batch)))
+    return recipe.but(batch=batch, epochs=None if "epochs" in given else max(recipe.epochs, epochs))

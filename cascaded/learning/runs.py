@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -16,6 +17,7 @@ from typing import Any
 from cascaded.errors import InputError
 from cascaded.files import read_json, sha256, write_json
 from cascaded.learning.spec import Spec
+from cascaded.shell import program
 
 LOCK = ".lock"
 WITH_PARENT = "CASCADED_WITH_PARENT"
@@ -75,6 +77,28 @@ def is_locked(folder: Path) -> bool:
         return True
 
 
+def resume_command(folder: Path) -> str:
+    """The command that resumes a run."""
+    return f"{program()} train --resume {shlex.quote(str(folder))}"
+
+
+def run_to_resume(place: Path, seed: int | None = None) -> Path:
+    """The run that is meant by a folder: itself, or the one below it that is not finished.
+
+    Args:
+        place: The folder of a run, or one that holds runs.
+        seed: Which of several, by its seed.
+    """
+    found = [run for run in find_runs([place]) if run == place or seed in (None, read_spec(run).seed)]
+    if not found:
+        raise InputError(f"{place} holds no run with seed {seed}: leave --seed out, or give one that is there")
+    left = [run for run in found if not is_done(run)] or found
+    if len(left) > 1:
+        state = "finished" if is_done(left[0]) else "unfinished"
+        raise InputError(f"{place} holds {len(left)} {state} runs, {', '.join(map(str, left))}: give one of them")
+    return left[0]
+
+
 def enter(folder: Path, spec: Spec, resume: bool) -> None:
     """Hold what is asked against what the folder says it is, if it says anything yet."""
     if not (folder / "spec.json").exists():
@@ -85,14 +109,18 @@ def enter(folder: Path, spec: Spec, resume: bool) -> None:
         return
     check_spec(folder, spec)
     if not resume:
-        raise InputError(f"{folder} holds this run already: say --resume to go on with it, or choose another --out")
+        raise InputError(
+            f"{folder} holds this run already: say --resume to continue it, {resume_command(folder)}, or choose "
+            "another --out"
+        )
 
 
 def check_spec(folder: Path, spec: Spec) -> None:
     """The run in a folder is the one that is asked for."""
     if differences := read_spec(folder).differences(spec):
         raise InputError(
-            f"{folder} is another run ({', '.join(differences)}): ask for what it is, or choose another --out"
+            f"{folder} is another run ({', '.join(differences)}): leave these options out to resume it, or choose "
+            "another --out"
         )
 
 
@@ -116,7 +144,7 @@ def read_inputs(folder: Path) -> Inputs:
         return Inputs(**{name: tuple(value) for name, value in told.items()})
     except (AttributeError, TypeError) as error:
         raise InputError(
-            f"{folder / 'spec.json'} does not tell what its network takes ({error}): cascaded train --resume adds it"
+            f"{folder / 'spec.json'} does not tell what its network takes ({error}): {resume_command(folder)} adds it"
         ) from error
 
 
@@ -146,7 +174,9 @@ class Metrics:
                 opened.flush()
                 os.fsync(opened.fileno())
         except OSError as error:
-            raise InputError(f"{self.file} cannot be written ({error.strerror}): make room, then --resume") from error
+            raise InputError(
+                f"{self.file} cannot be written ({error.strerror}): make room, then {resume_command(self.file.parent)}"
+            ) from error
 
     @property
     def length(self) -> int:

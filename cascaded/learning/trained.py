@@ -15,7 +15,7 @@ from cascaded.cascade.network import Cascade
 from cascaded.data.augment import normalise
 from cascaded.errors import InputError
 from cascaded.learning import checkpoint
-from cascaded.learning.runs import Inputs, read_inputs, read_spec
+from cascaded.learning.runs import Inputs, read_inputs, read_spec, resume_command
 from cascaded.learning.spec import Spec
 from cascaded.learning.training import build
 
@@ -70,7 +70,7 @@ def load_run(folder: Path | str, device: torch.device | str = "cpu") -> Trained:
     spec, inputs = read_spec(folder), read_inputs(folder)
     found = checkpoint.newest(folder)
     if found is None:
-        raise InputError(f"{folder} has no checkpoint yet: wait for the first one, or train it with --resume")
+        raise InputError(f"{folder} has no checkpoint yet: wait for the first one, or run {resume_command(folder)}")
     net = build(spec, len(inputs.classes), torch.Size(inputs.shape))
     try:
         net.load_state_dict(found.model)

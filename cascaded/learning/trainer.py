@@ -117,7 +117,7 @@ class Trainer:
         loss = self.learner(images, labels, self._progress(now))
         told = self.team.mean(loss)
         if not math.isfinite(told):
-            raise self._diverged(f"the loss is {told}")
+            raise self._diverged(f"the loss is {told}", now)
         loss.backward()
         self.optimiser.step()
         self.position.step += 1
@@ -128,6 +128,13 @@ class Trainer:
         """The mean loss of the epoch that has just ended; the next one starts from nothing."""
         loss, self.position.loss = self.position.loss / self.feed.steps_an_epoch, 0.0
         return loss
+
+    @property
+    def loss_steps(self) -> int:
+        """Over how many of the network's steps the loss is summed: all for the TD loss, the last one for CE."""
+        if not isinstance(self.method.loss, TD):
+            return 1
+        return len(self.net.blocks) + 1 if self.method.schedule == "serial" else self.net.settle_steps
 
     def validate(self) -> list[float] | None:
         """The share of held-out images that the network is right about at every step, if any are held out."""
@@ -144,9 +151,10 @@ class Trainer:
             return None
         return accuracy(self.net, self.feed.plain(self.feed.test), self.method.schedule)
 
-    def _diverged(self, told: str) -> DivergedError:
-        step, seed = self.position.step, seed_at(self.spec.seed, "augment", self.position.step)
-        place = f"epoch {self.epoch + 1}, rate {self.rate_of(step):g}, batch seed {seed}"
+    def _diverged(self, told: str, step: int) -> DivergedError:
+        """What went wrong in a step, counted from 0, and what to try."""
+        epoch, seed = step // self.feed.steps_an_epoch + 1, seed_at(self.spec.seed, "augment", step)
+        place = f"epoch {epoch}, rate {self.rate_of(step):g}, batch seed {seed}"
         where = f"{told} at step {step + 1} of {self.steps} ({place})"
         if self.recipe.precision != "float32":
             advice = "first try --precision float32"
@@ -166,7 +174,8 @@ class Trainer:
     def snapshot(self) -> Checkpoint:
         """Everything, as it is now; refused where it is not numbers any more."""
         if not all(p.isfinite().all() for p in self.net.parameters()):
-            raise self._diverged("a weight is not finite")
+            # the step that has just been counted made it so; nothing was learned yet where there is none
+            raise self._diverged("a weight is not finite", max(self.position.step - 1, 0))
         return Checkpoint(self.net.state_dict(), self.momentum(), asdict(self.position))
 
     def restore(self, found: Checkpoint | None) -> None:

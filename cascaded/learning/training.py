@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import signal
@@ -21,9 +22,9 @@ from cascaded.errors import InputError
 from cascaded.learning import checkpoint
 from cascaded.learning.checkpoint import Checkpoint
 from cascaded.learning.feed import make_feed
-from cascaded.learning.journal import Journal
+from cascaded.learning.journal import Journal, check_tensorboard
 from cascaded.learning.processes import Team, team
-from cascaded.learning.runs import WITH_PARENT, begin, enter, last_metrics, locked
+from cascaded.learning.runs import WITH_PARENT, begin, checkpoint_places, enter, last_metrics, locked
 from cascaded.learning.seeds import generator_at
 from cascaded.learning.spec import Spec
 from cascaded.learning.trainer import Trainer
@@ -64,17 +65,22 @@ def train(spec: Spec, folder: Path, where: Where, *, resume: bool = False) -> di
         resume: Whether to go on where the folder holds a part of this run already, or all of it.
     """
     with team(where.device) as own, ExitStack() as stack:
+        # the leader has read the folder, which the others may not see
+        spec = Spec.from_json(json.loads(own.hand_out(json.dumps(spec.to_json()).encode() if own.leads else None)))
         with own.together():
+            # all that can be refused is, before anything is written: a refused run leaves no folder and no lock
             if own.leads:
-                stack.enter_context(locked(folder))
                 enter(folder, spec, resume)
+                check_tensorboard(where.tensorboard)
             feed = make_feed(spec, own, where.device)
             net = build(spec, len(feed.images.classes), feed.images.images.shape[1:]).to(where.device)
+            if own.leads and spec.start is not None and not checkpoint_places(folder):
+                _take_over(net, spec.start, where.start)  # other processes get the leader's weights
             if own.leads:
+                stack.enter_context(locked(folder))
+                enter(folder, spec, resume)  # another process may have been here since
                 begin(folder, spec, feed.images.fingerprint(), feed.inputs, made_with())
             found = checkpoint.newest(folder) if own.leads else None
-            if own.leads and found is None and spec.start is not None:
-                _take_over(net, spec.start, where.start)  # other processes get the leader's weights
         return _train(Trainer(spec, net, feed), found, folder, where)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -10,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
+from tyro.conf import DisallowNone
 
 from cascaded.errors import InputError
 from cascaded.learning.method import MethodName
-from cascaded.learning.options import Options
+from cascaded.learning.options import Options, default
 from cascaded.learning.spec import Spec
 from cascaded.progress import cores, wide_console
 from cascaded.sweep.plan import Job, State, plan
@@ -31,13 +33,13 @@ def sweep(
     options: Annotated[Options, tyro.conf.arg(name="")],
     *,
     models: tuple[MethodName, ...] = ("cascaded-td",),
-    lam: tuple[str, ...] = (),
+    lam: Annotated[tuple[str, ...], default("each model's own")] = (),
     seeds: tuple[int, ...] = (0,),
-    folds: int | None = None,
+    folds: Annotated[int | None, DisallowNone, default("no folds")] = None,
     out: Path = Path("runs"),
     engine: Literal["local", "ray"] = "local",
-    address: str | None = None,
-    jobs: int | None = None,
+    address: Annotated[str | None, DisallowNone, default("the cluster of this machine")] = None,
+    jobs: Annotated[int | None, DisallowNone, default("as many as cores allow")] = None,
     dry_run: bool = False,
 ) -> None:
     """Train models x lambdas x seeds as independent runs; the same command again goes on with what is not done.
@@ -49,13 +51,13 @@ def sweep(
     Args:
         options: Data, network, recipe; the same for all runs.
         models: Which of the paper's models.
-        lam: Lambdas of the TD models; each model's own by default. Models without one are trained once a seed.
+        lam: Lambdas of the TD models. Models without one are trained once per seed.
         seeds: The same for every model.
         folds: Hold each of so many folds of the training images out once, in a run of its own.
         out: Where the runs are kept.
         engine: Processes of this machine, or a Ray cluster whose machines share OUT.
-        address: Of the Ray cluster; the one of this machine by default.
-        jobs: Runs at a time on this machine; as many as cores allow by default.
+        address: Address of the Ray cluster.
+        jobs: Runs at a time on this machine.
         dry_run: Only say what would be done.
     """
     if jobs is not None and jobs < 1:
@@ -65,8 +67,7 @@ def sweep(
             f"--folds is {folds} and --fold {options.fold}: say --folds for all of them, or --fold for one"
         )
     asked = plan(models, lam, seeds, out, folds)
-    if folds is not None:
-        _check_folds(_spec(options, asked[0]))
+    options = _fitted(options, asked[0])
     train_jobs(dict.fromkeys(asked, options), engine=engine, address=address, jobs=jobs, dry_run=dry_run)
 
 
@@ -94,7 +95,8 @@ def train_jobs(
     waiting = [job for job, state in states.items() if state == "waiting"]
     if waiting and not dry_run:
         made = _engine(engine, asked[waiting[0]], min(jobs or len(waiting), len(waiting)), address)
-        _train_all(made, {job: replace(asked[job], threads=None) for job in waiting}, states, outcomes)
+        exact = {job: asked[job].with_recipe(_spec(asked[job], job).recipe) for job in waiting}
+        _train_all(made, {job: replace(each, threads=None) for job, each in exact.items()}, states, outcomes)
     _conclude(states, outcomes, dry_run)
 
 
@@ -103,11 +105,14 @@ def _spec(options: Options, job: Job) -> Spec:
     return replace(spec, fold=job.fold) if job.fold else spec
 
 
-def _check_folds(spec: Spec) -> None:
-    """Better now than in every fold: the images make as many."""
-    from cascaded.learning.feed import held_out, load_split
+def _fitted(options: Options, job: Job) -> Options:
+    """Options with batch size and epochs chosen once, so that they are the same for all runs."""
+    from cascaded.learning.fit import fit
 
-    held_out(spec, load_split(spec, "train"))
+    spec, lines = fit(_spec(options, job), options)
+    for line in lines:
+        print(line, file=sys.stderr)
+    return options.with_recipe(spec.recipe)
 
 
 def _engine(name: str, options: Options, runs: int, address: str | None) -> Engine:
@@ -167,7 +172,7 @@ def _conclude(states: dict[Job, State], outcomes: dict[Job, Outcome], dry_run: b
     if dry_run:
         console.print("nothing was started: the same without --dry-run does it")
     elif counts["elsewhere"]:
-        console.print(f"{counts['elsewhere']} runs are being trained by another process: the same command looks again")
+        console.print(f"trained by another process: {counts['elsewhere']} of {len(states)}; run this again to see them")
 
 
 def _table(states: dict[Job, State], outcomes: dict[Job, Outcome]) -> Table:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
+from tyro.conf import DisallowNone
 
 from cascaded.errors import InputError
 from cascaded.learning.method import MethodName
-from cascaded.learning.options import Options
+from cascaded.learning.options import Options, default
 from cascaded.recording.command import Showing
+from cascaded.shell import program
 from cascaded.sweep.command import sweep
 from cascaded.sweep.plan import plan
 
@@ -20,16 +22,16 @@ def crossval(
     options: Annotated[Options, tyro.conf.arg(name="")],
     *,
     model: MethodName = "cascaded-td",
-    lam: str | None = None,
+    lam: Annotated[str | None, DisallowNone, default("the model's own")] = None,
     seed: int = 0,
     folds: int = 10,
     kernel: str = "ews:0.9",
-    steps: int | None = None,
+    steps: Annotated[int | None, DisallowNone, default("until it has settled; 70 where it never does")] = None,
     half: bool = False,
     out: Path = Path("runs/crossval"),
-    jobs: int | None = None,
+    jobs: Annotated[int | None, DisallowNone, default("as many as cores allow")] = None,
 ) -> None:
-    """Train one network a fold, each on the other folds, and record it on the fold that it has not seen.
+    """Train one network per fold, each on the other folds, and record it on the fold that it has not seen.
 
     The traces of all folds hold every training image once: `cascaded analyse OUT` joins them, and correlates latency
     with C-scores and centrality. The same command again goes on where it was.
@@ -39,14 +41,14 @@ def crossval(
     Args:
         options: Data, network, recipe; the same for all folds.
         model: Which of the paper's models.
-        lam: Lambda of a TD model; the model's own by default.
+        lam: Lambda of a TD model.
         seed: Draws weights, order and augmentation.
         folds: How many parts the training images are divided into.
         kernel: How results are delayed while recording; ews:0.9 gives fine latencies.
-        steps: Read-outs to record; until it has settled by default, and 70 where it never does.
+        steps: Number of steps to record.
         half: Keep half precision, in half the space.
         out: Where runs and traces are kept.
-        jobs: Runs at a time on this machine; as many as cores allow by default.
+        jobs: Runs at a time on this machine.
     """
     showing = Showing(split="validation", kernel=kernel, steps=steps)
     showing.check()
@@ -67,4 +69,4 @@ def crossval(
         run = load_run(job.folder, choose_device(options.device))
         for file, new in record_run(run, showing, embeddings=True, half=half).items():
             print(f"wrote {file}" if new else f"there already: {file}")
-    print(f"next: cascaded analyse {shlex.quote(str(out))}")
+    print(f"next: {program()} analyse {shlex.quote(str(out))}")

@@ -1,0 +1,142 @@
+"""`cascaded train` as a user types it: small folders, resuming, and what is printed."""
+
+import shlex
+import shutil
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cascaded import cli, load_run
+from cascaded.learning.fit import fit
+from cascaded.learning.options import Options
+from cascaded.learning.runs import is_done, read_spec
+from cascaded.shell import program
+from tests.tiny_runs import tiny_run as tiny_run
+
+EXECUTED = ["--device", "cpu", "--threads", "1"]
+
+
+@pytest.fixture
+def cascaded(tmp_path, monkeypatch):
+    """The command line in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["cascaded", *words])
+        cli.main()
+
+    return run
+
+
+@pytest.fixture
+def refused(cascaded, capsys):
+    """What is printed when a command is refused."""
+
+    def run(*words):
+        with pytest.raises(SystemExit) as ended:
+            cascaded(*words)
+        assert ended.value.code == 2
+        return capsys.readouterr().err
+
+    return run
+
+
+@pytest.fixture
+def unfinished(tiny_run, tmp_path):
+    """A run of seed 3 in runs/mine that has no checkpoint yet; and the one it should become."""
+    expected = tiny_run(seed=3)
+    folder = shutil.copytree(expected, tmp_path / "runs" / "mine" / "3")
+    shutil.rmtree(folder / "checkpoints")
+    (folder / "metrics.jsonl").unlink()
+    return folder, expected
+
+
+@pytest.mark.parametrize(
+    "words", [["--resume", "runs/mine"], ["--resume", "runs/mine/3"], ["--resume", "--out", "runs/mine"]]
+)
+def test_a_run_is_resumed_with_the_options_of_its_own_file(words, unfinished, cascaded):
+    folder, expected = unfinished
+    cascaded("train", *words, *EXECUTED, "--checkpoint-seconds", "30")
+    assert is_done(folder)
+    assert load_run(folder).weights == load_run(expected).weights
+
+
+def test_options_that_differ_from_the_run_are_refused_with_both_values(unfinished, refused):
+    told = refused("train", "--resume", "runs/mine", "--epochs", "7", "--data", "cluttered-digits", "--width", "4")
+    assert "runs/mine/3 is another run (data digits -> cluttered-digits, epochs 1 -> 7): leave these" in told
+    assert "(network resnet18 -> resnet34)" in refused("train", "--resume", "runs/mine", "--network", "resnet34")
+    assert "(seed 3 -> 0)" in refused("train", "--resume", "runs/mine/3", "--seed", "0")
+    assert "--resume is runs/mine and --out is runs/other: give one" in refused(
+        "train", "--resume", "runs/mine", "--out", "runs/other"
+    )
+
+
+def test_an_explicit_default_that_differs_from_the_run_is_refused(tiny_run, tmp_path, refused):
+    shutil.copytree(tiny_run("cascaded-ce"), tmp_path / "runs" / "ce" / "0")
+    assert "(model cascaded-ce -> cascaded-td" in refused("train", "--resume", "runs/ce", "--model", "cascaded-td")
+
+
+def test_resuming_what_is_not_there_is_refused_and_leaves_nothing(refused, tmp_path):
+    assert "there is no folder runs/nowhere" in refused("train", "--resume", "runs/nowhere")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_run_leaves_nothing(refused, tmp_path):
+    assert "there are 320 training images" in refused("train", "--limit", "320", "--batch", "4000", "--out", "runs/a")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_damaged_checkpoint_is_one_plain_sentence(tiny_run, tmp_path, cascaded, capsys):
+    folder = shutil.copytree(tiny_run(), tmp_path / "runs" / "mine" / "0")
+    (newest,) = (folder / "checkpoints").iterdir()
+    later = shutil.copytree(newest, newest.with_name("000000099"))
+    (later / "position.json").write_text("{}")
+    cascaded("record", "runs/mine/0", "--limit", "10", *EXECUTED)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "000000099" in line]
+    assert lines == [
+        "cascaded: warning: checkpoint runs/mine/0/checkpoints/000000099 does not fit its manifest: it is damaged or "
+        f"was never finished; checkpoint {newest.name} is used instead"
+    ]
+
+
+def test_a_small_folder_without_test_images_is_trained_and_the_next_command_works(tmp_path, cascaded, capsys):
+    draws = np.random.default_rng(0)
+    for name in ("dark", "light"):
+        (tmp_path / "my images" / name).mkdir(parents=True)
+        for number in range(20):
+            pixels = draws.integers(0, 100, (8, 8, 3)) + (150 if name == "light" else 0)
+            Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / "my images" / name / f"{number}.png")
+    cascaded("train", "--data", "my images", "--width", "2", "--epochs", "3", "--out", "my runs", *EXECUTED)
+    told = capsys.readouterr()
+    recipe = read_spec(tmp_path / "my runs" / "0").recipe
+    assert (recipe.batch, recipe.epochs, recipe.width) == (8, 3, 2)
+    chosen, warning, *_ = told.err.splitlines()
+    assert chosen.startswith("chosen for 36 training images: batch 8 (weight updates: 12; the recipe's batch 64 would")
+    assert warning.startswith("cascaded: warning: few weight updates (12: 36 training images, batch 8, epochs 3)")
+    lines = told.out.splitlines()
+    assert "validation accuracy" in lines[0]
+    assert lines[-3:] == [
+        f"next: {program()} record 'my runs/0' --split validation",
+        f"      {program()} analyse 'my runs/0'",
+        f"      {program()} report 'my runs/0'",
+    ]
+    cascaded(*shlex.split(lines[-3].removeprefix(f"next: {program()} ")), *EXECUTED)
+    assert list((tmp_path / "my runs" / "0" / "traces").glob("*.safetensors"))
+
+
+def test_nothing_is_chosen_for_the_papers_recipe_or_where_all_is_given():
+    for options in (Options(recipe="paper", limit=320), Options(width=4, epochs=20, batch=32, limit=640)):
+        spec = options.spec(None, None, None)
+        chosen, lines = fit(spec, options)
+        assert chosen == spec
+        assert not [line for line in lines if line.startswith("chosen")]
+
+
+def test_every_option_shows_the_default_that_is_used(capsys):
+    for name in ("train", "sweep", "crossval"):
+        with pytest.raises(SystemExit):
+            cli.run([name, "--help"])
+        assert "None" not in capsys.readouterr().out, name
