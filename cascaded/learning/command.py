@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,7 +61,7 @@ def train(
             in OUT, which is begun if there is none.
     """
     folder = _folder(resume, out, seed)
-    spec = _spec(options, model, lam, seed, folder, bool(resume))
+    spec, notes = _spec(options, model, lam, seed, folder, bool(resume))
     import torch
 
     from cascaded.learning.processes import choose_device
@@ -76,7 +76,7 @@ def train(
         torch.use_deterministic_algorithms(True)
     where = Where(choose_device(options.device), options.checkpoint_seconds, options.tensorboard, options.start)
     try:
-        metrics = train_run(spec, folder, where, resume=bool(resume))
+        metrics = train_run(spec, folder, where, resume=bool(resume), on_begin=lambda: _print(notes))
     except StoppedError as stopped:
         raise KeyboardInterrupt(f"{stopped}: resume it with {resume_command(folder)}") from stopped
     if metrics is not None:  # in the process that writes
@@ -102,20 +102,27 @@ def _folder(resume: bool | Path, out: Path | None, seed: int | None) -> Path:
     return out / str(seed or DEFAULT.seed)
 
 
-def _spec(options: Options, model: str | None, lam: str | None, seed: int | None, folder: Path, resume: bool) -> Spec:
-    """What the run is: as its own file has it where it is resumed, with what was given, which must not differ."""
+def _spec(
+    options: Options, model: str | None, lam: str | None, seed: int | None, folder: Path, resume: bool
+) -> tuple[Spec, list[str]]:
+    """What the run is, and what to print about it when it begins.
+
+    A run that is resumed is what its own file says; options that are given must not differ.
+    """
     from cascaded.learning.runs import read_spec
 
     if not _leads():
-        return options.spec(model, lam, seed)
+        return options.spec(model, lam, seed), []
     if resume and (folder / "spec.json").exists():
-        return options.spec(model, lam, seed, base=read_spec(folder))
+        return options.spec(model, lam, seed, base=read_spec(folder)), []
     from cascaded.learning.fit import fit
 
-    spec, lines = fit(options.spec(model, lam, seed), options)
-    for line in lines:
+    return fit(options.spec(model, lam, seed), options)
+
+
+def _print(notes: Sequence[str]) -> None:
+    for line in notes:
         print(line, file=sys.stderr)
-    return spec
 
 
 def _conclude(folder: Path, metrics: Mapping[str, Any]) -> None:

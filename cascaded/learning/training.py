@@ -7,7 +7,7 @@ import os
 import platform
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,9 @@ class StoppedError(Exception):
     """A run was asked to stop, and has: everything is kept."""
 
 
-def train(spec: Spec, folder: Path, where: Where, *, resume: bool = False) -> dict[str, Any] | None:
+def train(
+    spec: Spec, folder: Path, where: Where, *, resume: bool = False, on_begin: Callable[[], object] = lambda: None
+) -> dict[str, Any] | None:
     """Train a network, or go on with it; the last line of its metrics, in the process that writes them.
 
     Args:
@@ -63,6 +65,7 @@ def train(spec: Spec, folder: Path, where: Where, *, resume: bool = False) -> di
         folder: Where it is kept.
         where: How it is computed.
         resume: Whether to go on where the folder holds a part of this run already, or all of it.
+        on_begin: Called once nothing can be refused any more, in the process that writes.
     """
     with team(where.device) as own, ExitStack() as stack:
         # the leader has read the folder, which the others may not see
@@ -80,6 +83,7 @@ def train(spec: Spec, folder: Path, where: Where, *, resume: bool = False) -> di
                 stack.enter_context(locked(folder))
                 enter(folder, spec, resume)  # another process may have been here since
                 begin(folder, spec, feed.images.fingerprint(), feed.inputs, made_with())
+                on_begin()
             found = checkpoint.newest(folder) if own.leads else None
         return _train(Trainer(spec, net, feed), found, folder, where)
 
