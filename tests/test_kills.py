@@ -13,6 +13,7 @@ import signal
 import pytest
 
 from cascaded.cli import run
+from cascaded.report.look import STYLE
 from tests.forked import code_of, forked
 from tests.made_traces import made_run, made_trace
 
@@ -73,6 +74,12 @@ def _untimed(told):
 
 def leftovers(place):
     return list(place.rglob("*.part"))
+
+
+@pytest.fixture(autouse=True)
+def _whole_fonts(monkeypatch):
+    """Fonts go into PDF files as they are: cutting them takes longer than drawing."""
+    monkeypatch.setitem(STYLE, "pdf.fonttype", 3)
 
 
 @pytest.fixture(scope="module")
