@@ -157,7 +157,7 @@ def test_odd_names_are_text_and_nothing_else(shown, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], rf"no run is given: say which, as in {re.escape(program())} report runs/td0/0 -o report"),
+        ([], r"no run is given: say which, as in .*cascaded report runs/td0/0 -o report"),
         (["nowhere"], "there is no folder nowhere: give the folder of a run"),
         (["{empty}"], "holds no run, no spec.json is in or below it: train one with cascaded train"),
         (["{run}", "-o", "{file}"], "--out is .*file, which is a file: give a folder"),

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 import shlex
 import shutil
 from contextlib import nullcontext, redirect_stdout
@@ -37,7 +36,7 @@ from tests.tiny_data import SIDE, tiny_data
 
 SMALL = {"data_limit": 100, "epochs": 1, "width": 4, "seeds": (0,)}
 ROOT = Path(__file__).parent.parent
-PROGRAM = re.escape(program())
+PROGRAM = ".*cascaded"  # as it is typed where the tests run
 
 
 def small() -> Scale:

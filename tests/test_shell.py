@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from cascaded import __version__
+from cascaded.cli import run
 from cascaded.shell import program, typed
 
 
@@ -62,3 +63,12 @@ def test_a_stored_command_is_printed_as_it_is_typed_here():
     mine = program()
     assert typed(text) == f"{mine} record 'my runs/cascaded' --noise focus; then {mine} analyse runs"
     assert typed("x/cascaded record y, a cascaded network") == "x/cascaded record y, a cascaded network"
+
+
+@pytest.mark.parametrize("command", ["record", "clock", "analyse", "report", "reproduce", "demo"])
+def test_help_names_every_default(command, capsys):
+    with pytest.raises(SystemExit):
+        run([command, "--help"])
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "(default: " in text
+    assert not [each for each in ("(default: None)", "(default: )") if each in text]

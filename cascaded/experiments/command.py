@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    items: Annotated[Positional[tuple[str, ...]], tyro.conf.arg(metavar="ITEM...")] = (),
+    items: Annotated[
+        Positional[tuple[str, ...]], tyro.conf.arg(metavar="ITEM...", help_behavior_hint="(required without --list)")
+    ] = (),
     *,
     scale: ScaleName = "laptop",
     out: Annotated[Path | None, help_default("out/reproduce-SCALE")] = None,

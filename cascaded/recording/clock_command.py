@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def clock(
-    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")],
+    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     *,
     thresholds: tuple[float, ...] = (0.5, 0.7, 0.9, 0.99),
     batches: tuple[int, ...] = (1, 64),

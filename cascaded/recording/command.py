@@ -75,7 +75,7 @@ class Showing:
 
 
 def record(
-    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")],
+    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     showing: Annotated[Showing, tyro.conf.arg(name="")],
     *,
     embeddings: bool = False,

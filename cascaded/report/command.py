@@ -10,17 +10,17 @@ from tyro.conf import Positional
 
 from cascaded.errors import InputError
 from cascaded.progress import counted
-from cascaded.shell import program
+from cascaded.shell import help_default, program
 
 FIGURES = "figures"
 GENERATOR = b'<meta name="generator" content="cascaded">'
 
 
 def report(
-    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")],
+    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     *,
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="DIR")] = Path("report"),
-    title: str = "",
+    title: Annotated[str, help_default("made from the names of the data")] = "",
 ) -> None:
     """Write one page about some runs, from what was recorded and analysed. Nothing is computed anew.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def analyse(
-    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")],
+    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     *,
     only: Annotated[tuple[str, ...], help_default("all that the traces allow")] = (),
     failing: float = 0.1,
