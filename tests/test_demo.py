@@ -129,6 +129,7 @@ def rehearsed(tmp_path_factory):
         patched.setattr("cascaded.sweep.workers.get_context", lambda _: get_context("fork"))
         patched.setattr("cascaded.sweep.workers.cores", lambda: 1)
         patched.setitem(STYLE, "pdf.fonttype", 3)
+        patched.setattr("cascaded.report.files.DPI", 40)
         for job in QUICK.jobs((0,), out / "runs"):
             train(QUICK.options().spec(job.model, job.lam, job.seed), job.folder, Where(torch.device("cpu")))
         keep(QUICK, out)

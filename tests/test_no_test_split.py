@@ -36,7 +36,8 @@ def path(tmp_path_factory):
     }
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("CASCADED_CACHE", str(place / "cache"))
-        patched.setitem(STYLE, "pdf.fonttype", 3)  # fonts as they are: cutting them takes longer than drawing
+        patched.setitem(STYLE, "pdf.fonttype", 3)  # whole fonts: cutting them takes longer than drawing
+        patched.setattr("cascaded.report.files.DPI", 40)
         for command, words in commands.items():
             printed[command] = _printed(command, words)
         yield place, printed

@@ -98,7 +98,7 @@ def test_a_second_time_nothing_is_written_and_again_replaces(here, monkeypatch, 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "no run is given: say which, as in .*cascaded record runs/td0/0"),
+        ([], "no run is given: say which, as in "),
         (["nowhere"], "there is no folder nowhere: give the folder of a run, such as runs/td0/0"),
         (["empty"], "empty holds no run, no spec.json is in or below it: train one with cascaded train"),
         (["runs", "--kernel", "ewz:0.9"], "there is no kernel 'ewz:0.9': say osd (one-step delay), none, ews:0.9"),

@@ -57,7 +57,8 @@ def patch():
 def shown(tmp_path_factory, patch):
     """Two models with two seeds each, and their report."""
     place = tmp_path_factory.mktemp("shown")
-    patch.setitem(STYLE, "pdf.fonttype", 3)  # fonts as they are: cutting them takes longer than drawing
+    patch.setitem(STYLE, "pdf.fonttype", 3)  # whole fonts: cutting them takes longer than drawing
+    patch.setattr("cascaded.report.files.DPI", 40)
     for model, last in (("cascaded-td", 0.7), ("cascaded-ce", 0.8)):
         for seed in (0, 1):
             answer = accuracies([0.1, 0.4 + seed / 10, last], curves={})

@@ -16,7 +16,6 @@ from cascaded.learning.runs import find_runs, is_done, last_metrics, read_spec
 from cascaded.learning.spec import Spec
 from cascaded.learning.trained import digest
 from cascaded.results.asked import is_fine
-from cascaded.shell import program
 from cascaded.trace.store import Header, load_trace, read_header
 from cascaded.trace.trace import Trace, joined
 
@@ -128,7 +127,7 @@ def _look(files: Sequence[Path], weights: Sequence[str | None]) -> Found:
     there = [file for file in files if file.exists()]
     if len(there) < len(files):
         raise InputError(
-            f"{there[0].name} is recorded of {len(there)} of {len(files)} folds: the same {program()} crossval again "
+            f"{there[0].name} is recorded of {len(there)} of {len(files)} folds: the same cascaded crossval again "
             "records the others"
         )
     headers = [read_header(file) for file in files]
