@@ -1,7 +1,8 @@
 """Analysis and report, killed at drawn moments: nothing is half-written, and a second run gives the same result.
 
-A child process kills itself at a drawn call of `os.fsync` or `os.replace`, through which every file is written. A drawn
-number of calls means the same moment on every machine; a drawn time would not.
+A child process kills itself at a drawn call of the functions through which files are written: halfway through a write,
+before it is on the disk, or before it has its name. A drawn call is the same moment on every machine, unlike a drawn
+time.
 """
 
 import json
@@ -9,6 +10,7 @@ import os
 import random
 import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -19,38 +21,44 @@ from tests.made_traces import made_run, made_trace
 
 
 def on_every_write(do):
-    """`os.fsync` and `os.replace`, each preceded by a call of `do` with the number of the call."""
+    """The functions that write files, each preceded by `do(calls, half)`: the calls so far, and half of the write."""
     calls = 0
 
-    def counted(call):
-        def counting(*arguments, **options):
+    def watched(place, name):
+        call = getattr(place, name)
+
+        def watching(*arguments, **options):
             nonlocal calls
             calls += 1
-            do(calls)
+            do(calls, lambda: place is Path and call(arguments[0], arguments[1][: len(arguments[1]) // 2]))
             return call(*arguments, **options)
 
-        return counting
+        return place, name, watching
 
-    return {name: counted(getattr(os, name)) for name in ("fsync", "replace")}
+    return [watched(*each) for each in ((os, "fsync"), (os, "replace"), (Path, "write_text"), (Path, "write_bytes"))]
 
 
 def writes_of(words):
     """How many such calls a command makes."""
     seen = []
     with pytest.MonkeyPatch.context() as patched:
-        for name, counting in on_every_write(seen.append).items():
-            patched.setattr(os, name, counting)
+        for each in on_every_write(lambda calls, half: seen.append(calls)):
+            patched.setattr(*each)
         run(words)
     return len(seen)
 
 
 def run_killed(words, at):
-    """Run a command in a child process that is killed at its `at`-th call."""
+    """Run a command in a child process that is killed in its `at`-th call, a write of text or bytes halfway through."""
+
+    def kill(calls, half):
+        if calls == at:
+            half()
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def killed():
-        watched = on_every_write(lambda calls: calls == at and os.kill(os.getpid(), signal.SIGKILL))
-        for name, counting in watched.items():
-            setattr(os, name, counting)
+        for each in on_every_write(kill):
+            setattr(*each)
         run(words)
 
     assert code_of(forked(killed)) == -signal.SIGKILL
