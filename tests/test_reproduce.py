@@ -34,7 +34,7 @@ from cascaded.learning.training import Where, train
 from cascaded.shell import program
 from tests.tiny_data import SIDE, tiny_data
 
-SMALL = {"data_limit": 100, "epochs": 1, "width": 4, "seeds": (0,)}
+SMALL = {"data_limit": 64, "epochs": 1, "width": 4, "seeds": (0,)}
 ROOT = Path(__file__).parent.parent
 PROGRAM = ".*cascaded"  # as it is typed where the tests run
 
@@ -181,7 +181,7 @@ def test_runs_of_another_recipe_are_not_taken_for_this_scales(reproduced):
 def test_what_networks_begin_with_counts_among_what_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr("cascaded.experiments.estimate.seconds_an_image", lambda *_: 1.0)
     monkeypatch.setattr("cascaded.experiments.estimate.cores", lambda: 1)
-    assert seconds_left(Work(ITEMS["noise-persistent"], small(), tmp_path)) == (12 + 2) * 100
+    assert seconds_left(Work(ITEMS["noise-persistent"], small(), tmp_path)) == (12 + 2) * SMALL["data_limit"]
 
 
 def test_the_commands_make_the_same_runs(reproduced):

@@ -63,10 +63,9 @@ def _both_ways(differences: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str]
 
 def _meant(test: Test, one: Condition[Asked], other: Condition[Asked]) -> bool:
     """Whether a claim is about these two: the models it names, alike in everything else."""
-    if test.b is None:
+    if test.b is None or not (test.a(*role(one)) and test.b(*role(other))):
         return False
-    alike = kind_of(one.group.first, "model", "lam") == kind_of(other.group.first, "model", "lam")
-    return alike and test.a(*role(one)) and test.b(*role(other))
+    return kind_of(one.group.first, "model", "lam") == kind_of(other.group.first, "model", "lam")
 
 
 def _turned(told: Mapping[str, Any]) -> dict[str, Any]:
