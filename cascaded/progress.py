@@ -117,6 +117,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def counted(number: int, what: str) -> str:
+    """`1 epoch`, `9 epochs`."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
 def minutes(seconds: float) -> str:
     """A span of time as people say it: 45 s, 12 min, 3 h 20 min."""
     if seconds < 90:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 
 def program() -> str:
@@ -23,3 +25,18 @@ def program() -> str:
         return "cascaded"
     here = Path.cwd()
     return shlex.quote(str(script.relative_to(here) if script.is_relative_to(here) else script))
+
+
+COMMANDS = "analyse|clock|crossval|record|report|reproduce|sweep|train"
+
+
+def typed(text: str) -> str:
+    """Text that is stored or shared as `cascaded record ...`, with each command as it is typed in this shell."""
+    return re.sub(rf"(?<![\w/.-])cascaded (?=(?:{COMMANDS})\b)", lambda _: f"{program()} ", text)
+
+
+def help_default(text: str, metavar: str | None = None) -> Any:
+    """For `Annotated`: the default that `--help` shows where the value itself, such as None, means nothing."""
+    import tyro
+
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint=f"(default: {text})")

@@ -8,7 +8,7 @@ import pytest
 
 from cascaded.cli import run
 from cascaded.exhibits.claimed import CLAIMS, TESTS
-from cascaded.exhibits.claims import _paper, claim_lines
+from cascaded.exhibits.claims import FEWEST_IMAGES, _paper, claim_lines
 from cascaded.exhibits.material import gather
 from cascaded.results.questions import DRAWS
 from cascaded.statistics import bootstrap_mean
@@ -254,6 +254,21 @@ def test_models_that_are_lacking_are_named_with_a_command_that_would_train_them(
     assert sum("sweep" in line.command for line in lines.values()) >= 5
 
 
+@pytest.mark.parametrize(("count", "verdict"), [(18, "not measured"), (99, "not measured"), (100, "yes"), (0, "yes")])
+def test_few_images_have_an_effect_and_no_verdict(count, verdict):
+    asked = made_asked("speed_accuracy", count=count)  # 0: an older version has not counted them
+    answer = (asked, {"headline": {"accuracy": 0.5}})
+    told = {"a": "cascaded-td(0)", "b": "cascaded-td(1)", "difference": 0.1, "low": 0.05, "high": 0.15, "n": 4}
+    table = {"analysis": asked.analysis, "of": asked.what, "images": asked.images, "shown": asked.shown}
+    tables = [{**table, "metric": "accuracy", "estimates": {}, "differences": [told]}]
+    lines = claim_lines(made_material({TD0: {0: [answer]}, TD1: {0: [answer]}}, tables))
+    (line,) = [line for line in lines if line.claim == "C1"]
+    assert (line.effect, line.low, line.high) == pytest.approx((10, 5, 15))
+    assert line.verdict == verdict
+    few = f"; too few images for a verdict ({count}; at least {FEWEST_IMAGES})"
+    assert line.how == "4 seeds" + (few if verdict == "not measured" else "")
+
+
 def test_models_that_share_no_seed_are_not_called_measured():
     asked = made_asked("speed_accuracy")
     answer = [(asked, accuracies([0.5]))]
@@ -271,7 +286,7 @@ def test_models_that_share_no_seed_are_not_called_measured():
 
 
 def trace_of(good):
-    return made_trace(int(10 * good), items=60, good=good, kernel="osd")
+    return made_trace(int(10 * good), items=120, good=good, kernel="osd")
 
 
 @pytest.mark.parametrize(("td0", "td1", "verdict"), [(5.0, 1.0, "yes"), (1.0, 5.0, "no")])
@@ -281,11 +296,11 @@ def test_from_traces_to_a_verdict(tmp_path, td0, td1, verdict):
     analyse(tmp_path, "speed_accuracy")
     material = gather([tmp_path])
     lines = {line.claim: line for line in claim_lines(material)}
-    right = [trace_of(good).logits[-1].argmax(-1) == np.arange(60) % 4 for good in (td0, td1)]
+    right = [trace_of(good).logits[-1].argmax(-1) == np.arange(120) % 4 for good in (td0, td1)]
     expected = bootstrap_mean(100.0 * right[0] - 100.0 * right[1], DRAWS)
     found = lines["C1"]
     assert (found.effect, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
-    assert (found.verdict, found.how) == (verdict, "60 images, one seed")
+    assert (found.verdict, found.how) == (verdict, "120 images, one seed")
     headline = material.answers(material.rows("speed_accuracy")[0].row)["cascaded-td(0)"][0]["headline"]
     assert lines["C7"].effect == pytest.approx(100 * headline["threshold above deadline"])
 

@@ -192,7 +192,7 @@ def test_more_images_than_there_are_are_all_of_them(tiny_run, tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "no run is given: say which, as in cascaded clock runs/td0/0"),
+        ([], "no run is given: say which, as in "),
         (["nowhere"], "there is no folder nowhere: give the folder of a run"),
         (["."], ". holds no run, no spec.json is in or below it: train one with cascaded train"),
         ([".", "--thresholds", "1.5"], "--thresholds is [1.5]: give confidences from 0 to 1"),

@@ -22,6 +22,7 @@ from cascaded.experiments.stages import record_all
 from cascaded.learning.training import Where, train
 from cascaded.report.look import STYLE
 from cascaded.results.answers import read_results
+from cascaded.shell import program
 from tests import browser as in_browser
 from tests.browser import DESK, PHONE, check_fits, check_keys, check_plays, check_quiet, visited
 from tests.shared_folder import shared_folder
@@ -128,6 +129,7 @@ def rehearsed(tmp_path_factory):
         patched.setattr("cascaded.sweep.workers.get_context", lambda _: get_context("fork"))
         patched.setattr("cascaded.sweep.workers.cores", lambda: 1)
         patched.setitem(STYLE, "pdf.fonttype", 3)
+        patched.setattr("cascaded.report.files.DPI", 40)
         for job in QUICK.jobs((0,), out / "runs"):
             train(QUICK.options().spec(job.model, job.lam, job.seed), job.folder, Where(torch.device("cpu")))
         keep(QUICK, out)
@@ -150,6 +152,7 @@ def test_a_quick_demo_ends_with_a_page_and_goes_on_with_what_is_missing(rehearse
     assert all(f"{stage} of 4: " in told for stage in range(1, 5))
     page = out / "report" / "index.html"
     assert f"the page is {page.as_uri()}" in told
+    assert f"\n      {program()} train --data FOLDER --out runs/mine\n" in told
     assert "CascadedTD(0)" in page.read_text()
     assert (out / "runs" / "comparison.json").exists()
     runs = [job.folder for job in QUICK.jobs((0,), out / "runs")]

@@ -15,6 +15,7 @@ from PIL import Image
 from cascaded.errors import InputError
 from cascaded.report.explorer import packed
 from cascaded.report.page import effect, page, write_page
+from cascaded.shell import typed
 from tests.made_exhibitions import COLOURS, MODELS, ODD, made_claims, made_drawings, made_exhibition, made_explorer
 
 EXPLORER = made_explorer(items=12, side=3)
@@ -128,8 +129,8 @@ def test_what_is_missing_is_said_with_the_command_that_fills_it(show, read):
     for section in show.sections:
         for item in section.missing:
             assert any(item.what in part for part in read.text)
-            assert item.command in read.text
-    assert made_claims()[-1].command in read.text
+            assert typed(item.command) in read.text
+    assert typed(made_claims()[-1].command) in read.text
 
 
 def test_a_figure_that_was_not_drawn_is_named(show):

@@ -5,6 +5,7 @@ import pytest
 
 import tests.browser
 from cascaded.report.page import write_page
+from cascaded.shell import typed
 from tests.browser import PHONE, check_fits, check_page, check_quiet, visited
 from tests.made_exhibitions import COLOURS, MODELS, ODD, made_drawings, made_exhibition
 
@@ -57,7 +58,7 @@ def test_a_page_without_an_explorer_says_what_would_fill_it(browser, tmp_path):
     with visited(browser, bare, PHONE) as visit:
         check_fits(visit)
         check_quiet(visit, bare)
-        assert show.unexplored[0].command in visit.page.inner_text("#explorer")
+        assert typed(show.unexplored[0].command) in visit.page.inner_text("#explorer")
 
 
 def test_the_bars_are_the_networks_probabilities_at_every_step(show, page):

@@ -11,6 +11,7 @@ from cascaded.errors import InputError
 from cascaded.learning.trained import load_run
 from cascaded.recording.command import Showing, make_view
 from cascaded.recording.views import Persistent, Still, Transient
+from cascaded.shell import program
 from cascaded.trace.store import load_trace, read_header
 from tests.tiny_runs import tiny_run  # noqa: F401
 
@@ -36,7 +37,7 @@ def test_all_runs_below_a_folder_are_recorded_each_by_its_own_schedule(here, mon
     ce = here / "runs" / "ce" / "0" / "traces" / "digits-test-serial-2-20images.safetensors"
     told = capsys.readouterr().out
     assert f"wrote {td.relative_to(here)}" in told
-    assert "next: cascaded analyse runs" in told
+    assert f"next: {program()} analyse runs" in told
     assert (read_header(td).origin.kernel, read_header(ce).origin.schedule) == ("osd", "serial")
     assert all((load_trace(file).items, load_trace(file).embeddings.dtype) == (20, "float16") for file in (td, ce))
     assert read_header(td).origin.run == "runs/td/0"
@@ -97,7 +98,7 @@ def test_a_second_time_nothing_is_written_and_again_replaces(here, monkeypatch, 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "no run is given: say which, as in cascaded record runs/td0/0"),
+        ([], "no run is given: say which, as in "),
         (["nowhere"], "there is no folder nowhere: give the folder of a run, such as runs/td0/0"),
         (["empty"], "empty holds no run, no spec.json is in or below it: train one with cascaded train"),
         (["runs", "--kernel", "ewz:0.9"], "there is no kernel 'ewz:0.9': say osd (one-step delay), none, ews:0.9"),

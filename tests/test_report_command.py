@@ -13,6 +13,8 @@ import cascaded
 from cascaded.cli import run
 from cascaded.errors import InputError
 from cascaded.files import read_json
+from cascaded.report.look import STYLE
+from cascaded.shell import program
 from tests.made_materials import accuracies, made_asked, write_answers, write_comparison
 from tests.made_traces import made_run
 
@@ -46,9 +48,17 @@ def content(folder):
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory):
+def patch():
+    with pytest.MonkeyPatch.context() as patched:
+        yield patched
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory, patch):
     """Two models with two seeds each, and their report."""
     place = tmp_path_factory.mktemp("shown")
+    patch.setitem(STYLE, "pdf.fonttype", 3)  # whole fonts: cutting them takes longer than drawing
+    patch.setattr("cascaded.report.files.DPI", 40)
     for model, last in (("cascaded-td", 0.7), ("cascaded-ce", 0.8)):
         for seed in (0, 1):
             answer = accuracies([0.1, 0.4 + seed / 10, last], curves={})
@@ -111,8 +121,8 @@ def test_of_a_run_with_nothing_recorded_the_page_says_which_commands_come_first(
     out, _, _, place = replaced
     page = Page(out / "index.html")
     for words in ("", " --states 40", " --kernel ews:0.9 --steps 70", " --noise occlusion"):
-        assert f"cascaded record '{place}'{words}" in page.words
-    assert not [word for word in page.words if word.startswith("cascaded analyse")]
+        assert f"{program()} record '{place}'{words}" in page.words
+    assert not [word for word in page.words if word.startswith(f"{program()} analyse")]
     assert "C1, C2, C3, C4, C5, C6, C7: not measured" in page.text
     assert "not yet" in page.text
 
@@ -120,7 +130,7 @@ def test_of_a_run_with_nothing_recorded_the_page_says_which_commands_come_first(
 def test_where_the_page_is_is_said(tmp_path, capsys):
     report(made_run(tmp_path / "0"), "-o", tmp_path / "my report")
     said = capsys.readouterr().out
-    assert f"wrote {tmp_path / 'my report' / 'index.html'}, and 1 figures in" in said
+    assert f"wrote {tmp_path / 'my report' / 'index.html'}, and 1 figure in" in said
     assert (tmp_path / "my report" / "index.html").as_uri() in said
 
 
@@ -148,7 +158,7 @@ def test_odd_names_are_text_and_nothing_else(shown, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], r"no run is given: say which, as in cascaded report runs/td0/0 -o report"),
+        ([], r"no run is given: say which, as in .*cascaded report runs/td0/0 -o report"),
         (["nowhere"], "there is no folder nowhere: give the folder of a run"),
         (["{empty}"], "holds no run, no spec.json is in or below it: train one with cascaded train"),
         (["{run}", "-o", "{file}"], "--out is .*file, which is a file: give a folder"),
@@ -169,7 +179,7 @@ def test_the_wrong_words_are_refused_with_the_way_out(tmp_path, words, sentence)
 
 
 def test_the_report_draws_what_others_have_computed():
-    known = {"errors", "files", "progress", "exhibits", "report"}
+    known = {"errors", "files", "progress", "shell", "exhibits", "report"}
     for file in (Path(cascaded.__file__).parent / "report").glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []

@@ -5,7 +5,7 @@ import io
 import json
 import shlex
 import shutil
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +13,16 @@ import pytest
 import torch
 
 from cascaded import cli
+from cascaded.data.catalogue import SOURCES
 from cascaded.errors import InputError
 from cascaded.exhibits.claimed import CLAIMS
+from cascaded.experiments import ledger as ledger_module
 from cascaded.experiments.carry_out import Work
 from cascaded.experiments.command import reproduce
 from cascaded.experiments.commands import commands_for
 from cascaded.experiments.estimate import seconds_left
 from cascaded.experiments.items import ITEMS
-from cascaded.experiments.ledger import ledger, read_ledger
+from cascaded.experiments.ledger import ledger, read_ledger, told_effect
 from cascaded.experiments.listing import listing
 from cascaded.experiments.outcome import read_outcome, write_outcome
 from cascaded.experiments.page import results_page
@@ -29,14 +31,33 @@ from cascaded.experiments.showings import shown_to
 from cascaded.experiments.stages import analyse_all, record_all
 from cascaded.experiments.tried import Trial, changes, keep_trial, read_trials
 from cascaded.learning.training import Where, train
-from tests.tiny_data import tiny_data
+from cascaded.shell import program
+from tests.tiny_data import SIDE, tiny_data
 
-SMALL = {"data_limit": 100, "epochs": 1, "width": 4, "seeds": (0,)}
+SMALL = {"data_limit": 64, "epochs": 1, "width": 4, "seeds": (0,)}
 ROOT = Path(__file__).parent.parent
+PROGRAM = ".*cascaded"  # as it is typed where the tests run
 
 
 def small() -> Scale:
     return SCALES["laptop"].smaller(**SMALL)
+
+
+class InProcess:
+    """Takes the place of the worker processes, each of which would import torch anew."""
+
+    def do(self, what, work, tasks):
+        for task in tasks:
+            work(*task)
+
+
+def make_cheap(patched: pytest.MonkeyPatch) -> None:
+    """Small images in place of large ones, few bootstrap draws, coarse pictures, no processes."""
+    patched.setitem(SOURCES, "terriers", replace(SOURCES["terriers"], size=SIDE))
+    for module in ("questions", "registry", "learned", "comparison", "summary"):
+        patched.setattr(f"cascaded.results.{module}.DRAWS", 10)
+    patched.setattr("cascaded.report.files.DPI", 40)
+    patched.setattr("cascaded.sweep.workers.workers", lambda *_: nullcontext(InProcess()))
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +65,7 @@ def reproduced(tmp_path_factory):
     """Everything reproduced once, stage by stage in this process: one for each network would take minutes."""
     root = tmp_path_factory.mktemp("reproduced")
     with pytest.MonkeyPatch.context() as patched, torch.enable_grad():
+        make_cheap(patched)
         patched.setenv("CASCADED_DATA", str(tiny_data(root / "data")))
         patched.setenv("CASCADED_CACHE", str(root / "cache"))
         for item in ITEMS.values():
@@ -159,7 +181,7 @@ def test_runs_of_another_recipe_are_not_taken_for_this_scales(reproduced):
 def test_what_networks_begin_with_counts_among_what_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr("cascaded.experiments.estimate.seconds_an_image", lambda *_: 1.0)
     monkeypatch.setattr("cascaded.experiments.estimate.cores", lambda: 1)
-    assert seconds_left(Work(ITEMS["noise-persistent"], small(), tmp_path)) == (12 + 2) * 100
+    assert seconds_left(Work(ITEMS["noise-persistent"], small(), tmp_path)) == (12 + 2) * SMALL["data_limit"]
 
 
 def test_the_commands_make_the_same_runs(reproduced):
@@ -199,7 +221,7 @@ def test_the_page_is_made_from_what_is_kept(reproduced, tmp_path):
     assert all((reproduced / "results" / figure).exists() for figure in _shown(page))
     (reproduced / "results" / "notes.json").write_text(json.dumps({"C1": "Why C1 may be so."}))
     assert "Why C1 may be so." in results_page(reproduced / "results", "figures")
-    with pytest.raises(InputError, match=r"has no claims\.json: cascaded reproduce claims writes it"):
+    with pytest.raises(InputError, match=r"has no claims\.json: .* reproduce claims writes it"):
         results_page(tmp_path, "figures")
 
 
@@ -241,12 +263,16 @@ def test_the_published_page_is_made_from_the_published_results():
 @pytest.mark.parametrize(
     ("items", "options", "message"),
     [
-        ((), {}, "no item is given: say which, as in cascaded reproduce table-lambda; --list shows all"),
+        ((), {}, rf"no item is given: say which, as in {PROGRAM} reproduce table-lambda; --list shows all"),
         (("table-lamda",), {}, "the paper has no item 'table-lamda' here: say table-lambda?"),
         (("ood",), {"data_limit": 0}, "--data-limit is 0: give at least 1"),
         (("ood",), {"epochs": 0}, "--epochs is 0: give at least 1"),
         (("ood",), {"jobs": 0}, "--jobs is 0: give at least 1"),
-        (("claims",), {}, "nothing is reproduced in .*: cascaded reproduce table-lambda makes a beginning"),
+        (
+            ("claims",),
+            {},
+            rf"nothing is reproduced in .*: {PROGRAM} reproduce table-lambda --scale laptop --out .* makes",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path, items, options, message):
@@ -260,3 +286,36 @@ def test_a_file_in_the_way_is_left_alone(tmp_path):
     with pytest.raises(InputError, match="which is a file: give a folder"):
         reproduce(("ood",), out=tmp_path / "out")
     assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_in_a_fresh_clone_the_claims_are_the_published_ones(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cli.run(["reproduce", "claims"])
+    told = capsys.readouterr().out
+    published = ROOT / "results" / "laptop"
+    where = f"these are the published results in {published}: nothing is reproduced in out/reproduce-laptop yet"
+    assert where in told
+    assert f"next: {program()} reproduce table-lambda --scale laptop" in told
+    _, lines = read_ledger(published / "claims.json")
+    assert sum(told.count(told_effect(line)) > 0 for line in lines) == len(lines)
+    assert all(claim in told for claim in CLAIMS)
+    assert list(tmp_path.iterdir()) == []  # nothing is reproduced, so nothing is written
+    monkeypatch.chdir(ROOT)
+    assert ledger_module.published("laptop") == Path("results/laptop")
+
+
+def test_without_the_repository_there_are_no_published_claims(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ledger_module, "PUBLISHED", tmp_path / "site-packages" / "results")
+    message = rf"in out/reproduce-laptop, and .*results/laptop holds no published results: {PROGRAM} reproduce "
+    with pytest.raises(InputError, match=message):
+        reproduce(("claims",))
+
+
+def test_the_list_says_where_published_results_are(tmp_path, monkeypatch):
+    monkeypatch.setattr("cascaded.experiments.estimate.seconds_an_image", lambda *_: 1.0)
+    monkeypatch.chdir(tmp_path)
+    table = listing(small(), Path("out"))
+    there = dict(zip(table.columns[0].cells, table.columns[5].cells, strict=True))
+    published = f"published in {ROOT / 'results' / 'laptop'}"
+    assert (there["table-lambda"], there["claims"], there["terriers"]) == (published, published, "no")

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from cascaded import __version__
-from cascaded.shell import program
+from cascaded.cli import run
+from cascaded.shell import program, typed
 
 
 @pytest.fixture
@@ -55,3 +56,19 @@ def test_another_cascaded_on_the_path_is_not_taken_for_this_one(installed, tmp_p
 def test_without_a_script_the_interpreter_is_named(installed, monkeypatch):
     (installed / "cascaded").unlink()
     assert program() == f"{shlex.quote(str(installed / 'python'))} -m cascaded"
+
+
+def test_a_stored_command_is_printed_as_it_is_typed_here():
+    text = "cascaded record 'my runs/cascaded' --noise focus; then cascaded analyse runs"
+    mine = program()
+    assert typed(text) == f"{mine} record 'my runs/cascaded' --noise focus; then {mine} analyse runs"
+    assert typed("x/cascaded record y, a cascaded network") == "x/cascaded record y, a cascaded network"
+
+
+@pytest.mark.parametrize("command", ["record", "clock", "analyse", "report", "reproduce", "demo"])
+def test_help_names_every_default(command, capsys):
+    with pytest.raises(SystemExit):
+        run([command, "--help"])
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "(default: " in text
+    assert not [each for each in ("(default: None)", "(default: )") if each in text]

@@ -11,6 +11,9 @@ from PIL import Image
 
 from cascaded.data.catalogue import TERRIERS
 
+SIDE = 64
+"""Pixels of the terriers' side, which the real ones have 224 of."""
+
 
 def tiny_data(folder: Path) -> Path:
     """CIFAR-10 and CIFAR-100 with judgements, two sets of another kind, and terriers; each in its own folder."""
@@ -19,7 +22,7 @@ def tiny_data(folder: Path) -> Path:
     _write(folder / "cifar100", {"train": 10, "test": 1}, {"fine_label": [f"class {number}" for number in range(100)]})
     for name in ("svhn", "tinyimagenet"):
         _write(folder / name, {"validation": 2, "test": 2}, {"label": [f"other {number}" for number in range(10)]})
-    _write(folder / "imagenet", {"train": 12, "validation": 2}, {"label": list(TERRIERS)}, side=224)
+    _write(folder / "imagenet", {"train": 12, "validation": 2}, {"label": list(TERRIERS)}, side=SIDE)
     np.save(folder / "cifar10h-counts.npy", np.random.default_rng(0).integers(1, 20, (30, 10)))
     labels = np.arange(120) % 10
     np.savez(folder / "cifar10-cscores-orig-order.npz", labels=labels, scores=np.random.default_rng(1).random(120))

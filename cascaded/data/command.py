@@ -11,12 +11,7 @@ from tyro.conf import Positional
 
 from cascaded.errors import InputError
 from cascaded.progress import say, wide_console
-from cascaded.shell import program
-
-
-def _arg(metavar: str, default: str) -> Any:
-    """An argument whose default depends on other arguments, with the default as `--help` shows it."""
-    return tyro.conf.arg(metavar=metavar, help_behavior_hint=f"(default: {default})")
+from cascaded.shell import help_default, program
 
 
 def data(
@@ -25,12 +20,12 @@ def data(
         Positional[str | None], tyro.conf.arg(metavar="NAME", help_behavior_hint="(required, except for list)")
     ] = None,
     *,
-    split: Annotated[str | None, _arg("STR", "train; for check all splits of a path")] = None,
-    size: Annotated[int | None, _arg("INT", "the size they have")] = None,
-    image: Annotated[str | None, _arg("STR", "the only column with images")] = None,
-    label: Annotated[str | None, _arg("STR", "the only column with classes, or the one called label")] = None,
-    classes: Annotated[tuple[str, ...], _arg("[STR [STR ...]]", "all")] = (),
-    out: Annotated[Path | None, _arg("FILE", "NAME-SPLIT.png in this folder")] = None,
+    split: Annotated[str | None, help_default("train; for check all splits of a path", "STR")] = None,
+    size: Annotated[int | None, help_default("the size they have", "INT")] = None,
+    image: Annotated[str | None, help_default("the only column with images", "STR")] = None,
+    label: Annotated[str | None, help_default("the only column with classes, or the one called label", "STR")] = None,
+    classes: Annotated[tuple[str, ...], help_default("all", "[STR [STR ...]]")] = (),
+    out: Annotated[Path | None, help_default("NAME-SPLIT.png in this folder", "FILE")] = None,
     seed: int = 0,
 ) -> None:
     """Images to train on: what there is, what it looks like, and whether it is in order.

@@ -6,12 +6,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from cascaded.demo.plan import DATA, FULL, QUICK, Plan, keep
 from cascaded.errors import InputError
 from cascaded.experiments.stages import analyse_all, compare, record_all, train_all
-from cascaded.progress import minutes, say, wide_console
+from cascaded.progress import counted, minutes, say, wide_console
+from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,10 +28,10 @@ def demo(
     *,
     out: Path = Path("out/demo"),
     seeds: tuple[int, ...] = (0, 1),
-    epochs: int | None = None,
-    limit: int | None = None,
+    epochs: Annotated[int | None, help_default(f"{FULL.epochs}; {QUICK.epochs} with --quick")] = None,
+    limit: Annotated[int | None, help_default(f"all images; {QUICK.limit} with --quick")] = None,
     quick: bool = False,
-    jobs: int | None = None,
+    jobs: Annotated[int | None, help_default("one per core")] = None,
 ) -> None:
     """See what cascaded networks do, on networks trained here: about five minutes on two cores.
 
@@ -46,7 +47,7 @@ def demo(
         epochs: Passes over the training images; fewer are faster, and worse.
         limit: Learn from so many images only, the same of every class.
         quick: Rehearse it in a minute: two networks, few images, and hardly anything is learned.
-        jobs: Processes at a time; as many as there are cores by default.
+        jobs: Processes at a time.
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs is {jobs}: give at least 1")
@@ -68,7 +69,7 @@ def demo(
 
 
 def _train(runs: Sequence[Job], plan: Plan, jobs: int | None, console: Console) -> None:
-    say(console, f"1 of 4: training {len(runs)} networks to read {DATA}")
+    say(console, f"1 of 4: training {counted(len(runs), 'network')} to read {DATA}")
     train_all(dict.fromkeys(runs, plan.options()), jobs)
 
 
@@ -76,7 +77,7 @@ def _record_and_analyse(runs: Sequence[Job], plan: Plan, out: Path, jobs: int | 
     from cascaded.sweep.workers import workers
 
     with workers(jobs, len(runs)) as pool:
-        say(console, f"2 of 4: recording what {len(runs)} networks say at every step")
+        say(console, f"2 of 4: recording the outputs of {counted(len(runs), 'network')} at every step")
         pool.do("recording", record_all, [(job.folder, plan.shown(job)) for job in runs])
         say(console, f"3 of 4: analysing what they said; tables are in {out / TOLD}")
         pool.do("analysing", analyse_all, [(job.folder, plan.learned) for job in runs])
@@ -87,8 +88,9 @@ def _conclude(runs: Sequence[Job], out: Path, seconds: float, console: Console) 
     """The one result to remember, where the page is, and what to do next."""
     console.print(accuracy_table([job.folder for job in runs]))
     say(console, f"done in {minutes(seconds)}; the page is {(out / 'report' / 'index.html').resolve().as_uri()}")
-    say(console, f"next: open it in a browser; what was trained is in {out / 'runs'}, and your own images are read by")
-    say(console, "      cascaded train --data FOLDER --out runs/mine, then record, analyse and report runs/mine")
+    say(console, f"next: open it in a browser; the trained networks are in {out / 'runs'}")
+    say(console, "      to train on a folder of your own images:")
+    say(console, f"      {program()} train --data FOLDER --out runs/mine")
 
 
 def accuracy_table(folders: Sequence[Path]) -> Table:

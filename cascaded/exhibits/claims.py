@@ -21,6 +21,8 @@ from cascaded.results.groups import Condition, kind_of
 
 NOT_YET = "not compared yet, or the models share no seed or no images"
 UNREACHED = "not every network reaches it, so that there is no mean"
+FEWEST_IMAGES = 100
+"""With fewer images a claim has no verdict: an interval over so few says little, even where it lies above 0."""
 
 
 def claim_lines(material: Material) -> tuple[ClaimLine, ...]:
@@ -61,10 +63,9 @@ def _both_ways(differences: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str]
 
 def _meant(test: Test, one: Condition[Asked], other: Condition[Asked]) -> bool:
     """Whether a claim is about these two: the models it names, alike in everything else."""
-    if test.b is None:
+    if test.b is None or not (test.a(*role(one)) and test.b(*role(other))):
         return False
-    alike = kind_of(one.group.first, "model", "lam") == kind_of(other.group.first, "model", "lam")
-    return alike and test.a(*role(one)) and test.b(*role(other))
+    return kind_of(one.group.first, "model", "lam") == kind_of(other.group.first, "model", "lam")
 
 
 def _turned(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,6 +110,8 @@ def _line(
         how += "; as the paper says, but the interval holds 0"
     if _some_lack(material, asked, test.metric, who):
         verdict, how = "not measured", UNREACHED
+    if 0 < asked.count < FEWEST_IMAGES:
+        verdict, how = "not measured", f"{how}; too few images for a verdict ({asked.count}; at least {FEWEST_IMAGES})"
     return ClaimLine(test.claim, says, what, factor * effect + 0.0, *bounds, test.unit, how, paper, verdict, runs=runs)
 
 
@@ -165,7 +168,7 @@ def _way(material: Material, tests: list[Test]) -> tuple[str, str]:
     """Why a claim was not measured, and the command that comes next."""
     first, taxonomy = tests[0], tests[0].analysis == "taxonomic_compliance"
     models = "cascaded-td cascaded-ce serial-td-multihead"
-    needed = f"cascaded sweep --data {material.data} --models {models} --lam 0 1 --out runs/models"
+    needed = f"cascaded sweep {material.data} --models {models} --lam 0 1 --out runs/models"
     about = [each for each in material.conditions if first.a(*role(each))]
     against = [each for each in material.conditions if first.b and first.b(*role(each))]
     if not about or (first.b and not against):
@@ -178,5 +181,6 @@ def _way(material: Material, tests: list[Test]) -> tuple[str, str]:
         if not any(analysis == first.analysis for analysis, _ in answered.answers)
     ]
     if lacking and (missing := gaps(material, first.analysis, subjects=lacking)):
-        return f"{first.analysis.replace('_', ' ')} has not been analysed", missing[0].command
+        why = f"{first.analysis.replace('_', ' ')} has not been analysed"
+        return (why, missing[0].command) if missing[0].command else (missing[0].what, "")
     return material.uncompared or NOT_YET, f"cascaded analyse {material.words}"

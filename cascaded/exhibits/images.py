@@ -19,6 +19,7 @@ from cascaded.results.asked import Asked
 from cascaded.results.galleries import KINDS, ends_file, read_ends
 from cascaded.results.groups import Condition
 from cascaded.results.subjects import Subject
+from cascaded.shell import program
 
 
 def latency_section(material: Material) -> Section:
@@ -36,7 +37,7 @@ def latency_section(material: Material) -> Section:
         drawn = [_gallery(material, condition, asked) for asked in _finest(condition, "selection_latency")]
         figures += [each for each in drawn if each]
     if figures and not any(isinstance(each.body, Pictures) for each in figures):
-        notes.append("No image is shown: cascaded analyse draws galleries where the data is at hand.")
+        notes.append(f"No image is shown: {program()} analyse draws galleries where the data is at hand.")
     elif figures:
         notes += left_out(material, "Galleries are shown")
     lead = (

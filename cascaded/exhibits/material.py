@@ -17,6 +17,7 @@ from cascaded.results.asked import Asked, Row
 from cascaded.results.groups import Condition, Group, conditions, grouped
 from cascaded.results.subjects import Subject, comparison_file, find_subjects, place_in
 from cascaded.results.summary import FORMAT
+from cascaded.shell import program
 
 Answer = tuple[Asked, dict[str, Any]]
 
@@ -46,8 +47,12 @@ class Material:
 
     @property
     def data(self) -> str:
-        """The data of the first run, as one types it."""
-        return shlex.quote(self.subjects[0].spec.data)
+        """The data of the first run, with what else its images depend on, as options of `train` and `sweep`."""
+        spec = self.subjects[0].spec
+        image, label = spec.columns
+        given = {"data": spec.data, "size": spec.size, "image": image, "label": label}
+        words = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
+        return shlex.join([*words, *(("--classes", *spec.classes) if spec.classes else ())])
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -167,7 +172,7 @@ def _comparison(subjects: Sequence[Subject], groups: Sequence[Group[Asked]], fil
         return {}, "these runs have not been compared"
     told = read_json(file)
     if not isinstance(told, dict) or told.get("format") != FORMAT or not isinstance(told.get("made_from"), dict):
-        raise InputError(f"{file} is no comparison that this cascaded reads: cascaded analyse writes it anew")
+        raise InputError(f"{file} is no comparison that this cascaded reads: {program()} analyse writes it anew")
     for subject in subjects:
         place = place_in(file.parent, subject)
         if place not in told["made_from"]:

@@ -142,7 +142,7 @@ def _before_lambdas(material: Material) -> tuple[Missing, ...]:
     """What comes before lambdas can be held against each other."""
     if len(material.subjects) > 1 and not material.rows("speed_accuracy"):
         return gaps(material, "speed_accuracy")
-    train = f"cascaded sweep --data {material.data} --models cascaded-td cascaded-ce --lam 0 0.5 1 --out runs/lambdas"
+    train = f"cascaded sweep {material.data} --models cascaded-td cascaded-ce --lam 0 0.5 1 --out runs/lambdas"
     return (Missing("runs that differ in lambda alone, recorded alike", train),)
 
 

@@ -17,7 +17,7 @@ from cascaded.experiments.stages import COMPARISON, analyse_all, compare, record
 from cascaded.learning.options import Options
 from cascaded.learning.runs import check_spec, is_done, read_spec
 from cascaded.learning.spec import Spec
-from cascaded.progress import say
+from cascaded.progress import counted, say
 from cascaded.sweep.plan import Job
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def carry_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> 
     for job, spec in work.specs().items():
         check_spec(job.folder, spec)
     if not work.as_is:
-        say(console, f"{name}, 1 of 4: training {len(work.first()) + len(work.asked())} networks")
+        say(console, f"{name}, 1 of 4: training {counted(len(work.first()) + len(work.asked()), 'network')}")
         for asked in (work.first(), work.asked()):
             if asked:
                 train_all(asked, jobs)
@@ -154,7 +154,7 @@ def _record_and_analyse(work: Work, pool: Workers, console: Console) -> None:
         for network in work.networks
         for job in work.jobs(network)
     ]
-    say(console, f"{name}, 2 of 4: recording what {len(shown)} networks say at every step")
+    say(console, f"{name}, 2 of 4: recording the outputs of {counted(len(shown), 'network')} at every step")
     pool.do("recording", record_all, shown)
     say(console, f"{name}, 3 of 4: analysing what they said")
     pool.do("analysing", analyse_all, [(place, work.scale.learned, names) for place in work.places(work.networks)])

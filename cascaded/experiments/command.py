@@ -13,7 +13,8 @@ from tyro.conf import Positional
 
 from cascaded.errors import InputError
 from cascaded.experiments.scale import SCALES, Scale, ScaleName
-from cascaded.progress import cores, minutes, say, wide_console
+from cascaded.progress import cores, counted, minutes, say, wide_console
+from cascaded.shell import help_default, program, typed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,18 +26,20 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    items: Annotated[Positional[tuple[str, ...]], tyro.conf.arg(metavar="ITEM...")] = (),
+    items: Annotated[
+        Positional[tuple[str, ...]], tyro.conf.arg(metavar="ITEM...", help_behavior_hint="(required without --list)")
+    ] = (),
     *,
     scale: ScaleName = "laptop",
-    out: Path | None = None,
+    out: Annotated[Path | None, help_default("out/reproduce-SCALE")] = None,
     list_items: Annotated[bool, tyro.conf.arg(name="list")] = False,
     commands: bool = False,
     as_is: bool = False,
-    data_limit: int | None = None,
-    epochs: int | None = None,
-    width: int | None = None,
-    seeds: tuple[int, ...] = (),
-    jobs: int | None = None,
+    data_limit: Annotated[int | None, help_default("all images")] = None,
+    epochs: Annotated[int | None, help_default("the scale's")] = None,
+    width: Annotated[int | None, help_default("the scale's")] = None,
+    seeds: Annotated[tuple[int, ...], help_default("the scale's")] = (),
+    jobs: Annotated[int | None, help_default("one per core")] = None,
 ) -> None:
     """Reproduce tables and figures of the paper: train, record, analyse, draw.
 
@@ -52,23 +55,23 @@ def reproduce(
     Args:
         items: What to reproduce.
         scale: `laptop`, narrow networks and a short recipe, for two cores; `paper`, the paper's own, for GPUs.
-        out: Where everything is kept; out/reproduce-SCALE by default.
+        out: Where everything is kept.
         list_items: Tell what there is to reproduce, what is there already, and how long the training left would take.
         commands: Only print the commands that do the same, step by step.
         as_is: Train nothing: tables and figures of the networks that are trained already.
         data_limit: Learn from so many images only, and show no more: a smoke form, in which fine time has 30 steps and
             stopper and MetaCog learn for 5 epochs.
-        epochs: Passes over the training images, instead of the scale's.
-        width: Channels of the first stage, instead of the scale's.
-        seeds: Instead of the scale's.
-        jobs: Processes at a time; as many as there are cores by default.
+        epochs: Passes over the training images.
+        width: Channels of the first stage.
+        seeds: Seeds of the networks.
+        jobs: Processes at a time.
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"--jobs is {jobs}: give at least 1")
     if not items and not list_items:
-        raise InputError("no item is given: say which, as in cascaded reproduce table-lambda; --list shows all")
+        raise InputError(f"no item is given: say which, as in {program()} reproduce table-lambda; --list shows all")
     chosen = SCALES[scale].smaller(data_limit=data_limit, epochs=epochs, width=width, seeds=seeds)
-    out = out or Path("out") / f"reproduce-{scale}"
+    out = out or default_out(scale)
     if out.exists() and not out.is_dir():
         raise InputError(f"--out is {out}, which is a file: give a folder")
     console = wide_console()
@@ -81,6 +84,11 @@ def reproduce(
         _print_commands(works)
     else:
         _reproduce(works, claims, chosen, out, jobs, console)
+
+
+def default_out(scale: str) -> Path:
+    """Where a reproduction is kept if no other folder is given."""
+    return Path("out") / f"reproduce-{scale}"
 
 
 def _chosen(items: Sequence[str], scale: Scale, out: Path, as_is: bool) -> tuple[list[Work], bool]:
@@ -97,14 +105,12 @@ def _print_commands(works: Sequence[Work]) -> None:
     from cascaded.experiments.commands import commands_for
 
     lines = [line for work in works for line in commands_for(work)]
-    print("\n".join(dict.fromkeys(lines)))
+    print(typed("\n".join(dict.fromkeys(lines))))
 
 
 def _reproduce(
     works: Sequence[Work], claims: bool, scale: Scale, out: Path, jobs: int | None, console: Console
 ) -> None:
-    from cascaded.experiments.carry_out import RESULTS
-    from cascaded.experiments.ledger import ledger, ledger_table, write_ledger
     from cascaded.sweep.workers import workers
 
     with workers(jobs, cores()) as pool:
@@ -112,15 +118,40 @@ def _reproduce(
     if refused and len(refused) == len(works):
         raise next(iter(refused.values()))
     if claims:
-        lines = ledger(out, scale.name)
-        console.print(ledger_table(lines))
-        say(console, f"wrote {write_ledger(lines, scale.name, out / RESULTS)}")
+        _show_claims(scale.name, out, console)
     else:
-        where = "" if out == Path("out") / f"reproduce-{scale.name}" else f" --out {shlex.quote(out.as_posix())}"
-        say(console, f"next: cascaded reproduce claims --scale {scale.name}{where}")
+        where = "" if out == default_out(scale.name) else f" --out {shlex.quote(out.as_posix())}"
+        say(console, f"next: {program()} reproduce claims --scale {scale.name}{where}")
     if refused:
         told = "; ".join(f"{name}, {why}" for name, why in refused.items())
         raise InputError(f"{len(refused)} of {len(works)} items were left out: {told}")
+
+
+def _show_claims(scale: str, out: Path, console: Console) -> None:
+    """Print and write the claims of what was reproduced in a folder.
+
+    If nothing was, and the folder is the default one, the results published in the repository are printed.
+    """
+    from cascaded.experiments.carry_out import RESULTS
+    from cascaded.experiments.ledger import (
+        FILE,
+        is_reproduced,
+        ledger,
+        ledger_table,
+        published,
+        read_ledger,
+        write_ledger,
+    )
+
+    folder = published(scale) if out == default_out(scale) and not is_reproduced(out) else None
+    if folder is not None:
+        console.print(ledger_table(read_ledger(folder / FILE)[1]))
+        say(console, f"these are the published results in {folder}: nothing is reproduced in {out} yet")
+        say(console, f"next: {program()} reproduce table-lambda --scale {scale}")
+        return
+    lines = ledger(out, scale)
+    console.print(ledger_table(lines))
+    say(console, f"wrote {write_ledger(lines, scale, out / RESULTS)}")
 
 
 def _carried_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> InputError | None:
@@ -134,7 +165,7 @@ def _carried_out(work: Work, pool: Workers, jobs: int | None, console: Console) 
         say(console, f"{name} is left out: {error}")
         return error
     console.print(outcome_table(outcome))
-    wrote = f"wrote {work.out / RESULTS / name}.json, .csv and {len(outcome.figures)} figures"
+    wrote = f"wrote {work.out / RESULTS / name}.json, .csv and {counted(len(outcome.figures), 'figure')}"
     say(console, f"{name} in {minutes(time.monotonic() - began)}: {wrote}")
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,12 +14,15 @@ from cascaded.exhibits.page import ClaimLine
 from cascaded.experiments.carry_out import RUNS, place_of
 from cascaded.experiments.stages import COMPARISON, trained_in
 from cascaded.files import read_json, write_json
+from cascaded.shell import program, typed
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 FORMAT = 1
 FILE = "claims.json"
+PUBLISHED = Path(__file__).parents[2] / "results"
+"""Results that the repository holds, a folder per scale; an installed package comes without them."""
 ITEMS_FOR = {
     "C1": "table-lambda",
     "C2": "speed-accuracy",
@@ -29,6 +33,19 @@ ITEMS_FOR = {
     "C7": "stopping",
 }
 """Which items measure a claim."""
+
+
+def published(scale: str) -> Path | None:
+    """The folder of the repository's own results at a scale, relative to here if it is below; None where it is not."""
+    folder, here = PUBLISHED / scale, Path.cwd()
+    if not (folder / FILE).exists():
+        return None
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+
+
+def is_reproduced(out: Path) -> bool:
+    """Whether anything in a folder was compared, so that there are claims to show."""
+    return any((out / RUNS).glob(f"*/{COMPARISON}"))
 
 
 def ledger(out: Path, scale: str) -> list[ClaimLine]:
@@ -50,7 +67,9 @@ def ledger(out: Path, scale: str) -> list[ClaimLine]:
             lines = claim_lines(gather(done, compared))
             found += [_placed(line, runs) for line in lines if not line.command]  # a command: nothing was measured
     if not found:
-        raise InputError(f"nothing is reproduced in {out}: cascaded reproduce table-lambda makes a beginning")
+        command = f"{program()} reproduce table-lambda --scale {scale} --out {shlex.quote(out.as_posix())}"
+        nowhere = "" if published(scale) else f", and {PUBLISHED / scale} holds no published results"
+        raise InputError(f"nothing is reproduced in {out}{nowhere}: {command} makes a beginning")
     return [line for claim in CLAIMS for line in _of(claim, found, scale)]
 
 
@@ -78,7 +97,7 @@ def read_ledger(file: Path) -> tuple[str, list[ClaimLine]]:
     """The scale, and what `write_ledger` wrote."""
     told: Any = read_json(file)
     if not isinstance(told, dict) or told.get("format") != FORMAT:
-        raise InputError(f"{file} is no ledger that this cascaded reads: cascaded reproduce claims writes it")
+        raise InputError(f"{file} is no ledger that this cascaded reads: {program()} reproduce claims writes it")
     return told["scale"], [ClaimLine(**{**line, "runs": tuple(line["runs"])}) for line in told["lines"]]
 
 
@@ -94,7 +113,7 @@ def ledger_table(lines: Sequence[ClaimLine]) -> Table:
     colours = {"yes": "green", "no": "red"}
     for line in lines:
         verdict = f"[{colours[line.verdict]}]{line.verdict}[/]" if line.verdict in colours else line.verdict
-        what = f"{line.what}: {line.command}" if line.command else line.what
+        what = f"{line.what}: {typed(line.command)}" if line.command else line.what
         table.add_row(
             line.claim, escape(what), told_effect(line), told_interval(line), escape(line.how), line.paper, verdict
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cascaded.experiments.carry_out import RESULTS, Work
 from cascaded.experiments.items import CLAIMS, ITEMS
+from cascaded.experiments.ledger import is_reproduced, published
 from cascaded.experiments.scale import Scale
 from cascaded.progress import minutes, progress
 
@@ -26,7 +27,9 @@ def listing(scale: Scale, out: Path) -> Table:
         for item in ITEMS.values():
             table.add_row(*_row(Work(item, scale, out)))
             bar.advance(1, f"timing a few steps: {item.name}")
-    table.add_row(CLAIMS, "All claims, from whatever was reproduced", "", "", "", "", "")
+    folder = published(scale.name)
+    there = "yes" if is_reproduced(out) else "no" if folder is None else f"published in {folder}"
+    table.add_row(CLAIMS, "All claims, from whatever was reproduced", "", "", "", there, "")
     return table
 
 
@@ -40,7 +43,10 @@ def _row(work: Work) -> list[str]:
     trained = f"{done} of {runs} trained" + (f", {others} other runs in their place" if others else "")
     data = list(dict.fromkeys(network.data for network in work.networks))
     data += list(work.scale.outside) if "outside" in item.shows else []
-    there = "yes" if (work.out / RESULTS / f"{item.name}.json").exists() else "no"
+    file, folder = f"{item.name}.json", published(work.scale.name)
+    there = "yes" if (work.out / RESULTS / file).exists() else "no"
+    if there == "no" and folder is not None and (folder / file).exists():
+        there = f"published in {folder}"
     left = seconds_left(work) if done < runs else 0.0
     told = "none" if not left else f"about {minutes(left)}"
     return [

@@ -13,6 +13,7 @@ from cascaded.experiments.items import Item
 from cascaded.experiments.rows import Row, table_of
 from cascaded.experiments.scale import Scale
 from cascaded.files import read_json, write_json, write_whole
+from cascaded.shell import program
 
 FORMAT = 1
 FIGURES = "figures"
@@ -63,7 +64,7 @@ def read_outcome(file: Path) -> Outcome:
     """What `write_outcome` wrote."""
     told = read_json(file)
     if not isinstance(told, dict) or told.get("format") != FORMAT or "rows" not in told:
-        raise InputError(f"{file} is no result of cascaded reproduce that this version reads: reproduce it again")
+        raise InputError(f"{file} is no result of {program()} reproduce that this version reads: reproduce it again")
     rows = tuple(Row.from_json(each) for each in told["rows"])
     figures = tuple((each["key"], each["title"], each["caption"]) for each in told["figures"])
     words = {name: told[name] for name in ("item", "title", "place", "scale", "made_with")}

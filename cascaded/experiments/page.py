@@ -15,6 +15,7 @@ from cascaded.experiments.rows import Row
 from cascaded.experiments.scale import SCALES
 from cascaded.experiments.tried import Trial, read_trials
 from cascaded.files import read_json
+from cascaded.shell import program
 
 NOTES = "notes.json"
 """Written by hand: about the whole, and about claims that do not hold what was tried and why it may be so."""
@@ -30,7 +31,7 @@ def results_page(folder: Path, figures: str) -> str:
         figures: Where the page finds the figures, relative to itself.
     """
     if not (folder / FILE).exists():
-        raise InputError(f"{folder} has no {FILE}: cascaded reproduce claims writes it")
+        raise InputError(f"{folder} has no {FILE}: {program()} reproduce claims writes it")
     scale, lines = read_ledger(folder / FILE)
     notes = read_json(folder / NOTES) if (folder / NOTES).exists() else {}
     found = [read_outcome(folder / f"{name}.json") for name in ITEMS if (folder / f"{name}.json").exists()]

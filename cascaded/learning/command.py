@@ -15,9 +15,9 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from cascaded.errors import InputError
 from cascaded.learning.method import MethodName
-from cascaded.learning.options import DEFAULT, Options, default
+from cascaded.learning.options import DEFAULT, Options
 from cascaded.learning.spec import Spec
-from cascaded.shell import program
+from cascaded.shell import help_default, program
 
 OUT = Path("runs/run")
 
@@ -33,11 +33,11 @@ FLAG_OR_RUN = PrimitiveConstructorSpec(
 def train(
     options: Annotated[Options, tyro.conf.arg(name="")],
     *,
-    model: Annotated[MethodName | None, DisallowNone, default(DEFAULT.model)] = None,
-    lam: Annotated[str | None, DisallowNone, default("the model's own")] = None,
-    seed: Annotated[int | None, DisallowNone, default("0")] = None,
-    out: Annotated[Path | None, DisallowNone, default(str(OUT))] = None,
-    resume: Annotated[bool | Path, FLAG_OR_RUN, default("no")] = False,
+    model: Annotated[MethodName | None, DisallowNone, help_default(DEFAULT.model)] = None,
+    lam: Annotated[str | None, DisallowNone, help_default("the model's own")] = None,
+    seed: Annotated[int | None, DisallowNone, help_default("0")] = None,
+    out: Annotated[Path | None, DisallowNone, help_default(str(OUT))] = None,
+    resume: Annotated[bool | Path, FLAG_OR_RUN, help_default("no")] = False,
 ) -> None:
     """Train one of the paper's models. It can be killed at any moment: --resume RUN continues exactly where it was.
 

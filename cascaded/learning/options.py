@@ -12,6 +12,7 @@ from cascaded.errors import InputError
 from cascaded.learning.method import parse_lam
 from cascaded.learning.recipe import FITTED, RECIPES, Precision, RateSchedule, Recipe
 from cascaded.learning.spec import Spec
+from cascaded.shell import help_default
 
 DEFAULT = Spec("digits", recipe=RECIPES["laptop"])
 """The run of somebody who gives no option."""
@@ -19,14 +20,9 @@ NAMED = {"data": DEFAULT.data, "recipe": "laptop", "network": DEFAULT.network}
 """Options that are None where they are not given, with the values that are used then."""
 
 
-def default(what: str) -> object:
-    """What `--help` shows as the default of an option that is None where it is not given."""
-    return arg(help_behavior_hint=f"(default: {what})")
-
-
 def of_recipes(name: str) -> object:
     """What `--help` shows as the default of an option that the recipe has a value for."""
-    return default("; ".join(f"{getattr(recipe, name)} for {each}" for each, recipe in RECIPES.items()))
+    return help_default("; ".join(f"{getattr(recipe, name)} for {each}" for each, recipe in RECIPES.items()))
 
 
 def parse_fold(text: str) -> tuple[int, int]:
@@ -80,37 +76,37 @@ class Options:
         tensorboard: Write event files for tensorboard too.
     """
 
-    data: Annotated[str | None, DisallowNone, default(DEFAULT.data)] = None
-    recipe: Annotated[Literal["laptop", "paper"] | None, DisallowNone, default("laptop")] = None
+    data: Annotated[str | None, DisallowNone, help_default(DEFAULT.data)] = None
+    recipe: Annotated[Literal["laptop", "paper"] | None, DisallowNone, help_default("laptop")] = None
     network: Annotated[
-        Literal["resnet18", "resnet34", "resnet50", "densenet121"] | None, DisallowNone, default(DEFAULT.network)
+        Literal["resnet18", "resnet34", "resnet50", "densenet121"] | None, DisallowNone, help_default(DEFAULT.network)
     ] = None
     width: Annotated[int | None, DisallowNone, of_recipes("width")] = None
     epochs: Annotated[
-        int | None, DisallowNone, default("120 for paper; 10 for laptop, more where there are few images")
+        int | None, DisallowNone, help_default("120 for paper; 10 for laptop, more where there are few images")
     ] = None
     batch: Annotated[
-        int | None, DisallowNone, default("128 for paper; 64 for laptop, fewer where there are few images")
+        int | None, DisallowNone, help_default("128 for paper; 64 for laptop, fewer where there are few images")
     ] = None
-    rate: Annotated[float | None, DisallowNone, default(f"{DEFAULT.recipe.rate}")] = None
-    momentum: Annotated[float | None, DisallowNone, default(f"{DEFAULT.recipe.momentum}")] = None
-    decay: Annotated[float | None, DisallowNone, default(f"{DEFAULT.recipe.decay}")] = None
+    rate: Annotated[float | None, DisallowNone, help_default(f"{DEFAULT.recipe.rate}")] = None
+    momentum: Annotated[float | None, DisallowNone, help_default(f"{DEFAULT.recipe.momentum}")] = None
+    decay: Annotated[float | None, DisallowNone, help_default(f"{DEFAULT.recipe.decay}")] = None
     schedule: Annotated[RateSchedule | None, DisallowNone, of_recipes("schedule")] = None
-    held_out: Annotated[float | None, DisallowNone, default(f"{DEFAULT.recipe.held_out}")] = None
-    limit: Annotated[int | None, DisallowNone, default("all")] = None
-    start: Annotated[Path | None, DisallowNone, default("drawn weights")] = None
-    fold: Annotated[str | None, DisallowNone, default("the share of --held-out")] = None
-    noise: Annotated[str | None, DisallowNone, default("no noise")] = None
-    pad: Annotated[int | None, DisallowNone, default("the data set's own, an eighth of the size for others")] = None
-    flip: Annotated[bool | None, arg(metavar="{True,False}"), default("the data set's own, True for others")] = None
-    cutout: Annotated[int | None, DisallowNone, default("the data set's own for paper; 0 for laptop")] = None
-    size: Annotated[int | None, DisallowNone, default("the data set's own")] = None
-    image: Annotated[str | None, DisallowNone, default("found where there is only one")] = None
-    label: Annotated[str | None, DisallowNone, default("found where there is only one")] = None
-    classes: Annotated[tuple[str, ...], default("all")] = ()
-    precision: Annotated[Precision | None, DisallowNone, default(DEFAULT.recipe.precision)] = None
+    held_out: Annotated[float | None, DisallowNone, help_default(f"{DEFAULT.recipe.held_out}")] = None
+    limit: Annotated[int | None, DisallowNone, help_default("all")] = None
+    start: Annotated[Path | None, DisallowNone, help_default("drawn weights")] = None
+    fold: Annotated[str | None, DisallowNone, help_default("the share of --held-out")] = None
+    noise: Annotated[str | None, DisallowNone, help_default("no noise")] = None
+    pad: Annotated[int | None, DisallowNone, help_default("the data set's own, or an eighth of the size")] = None
+    flip: Annotated[bool | None, arg(metavar="{True,False}"), help_default("the data set's own, or True")] = None
+    cutout: Annotated[int | None, DisallowNone, help_default("the data set's own for paper; 0 for laptop")] = None
+    size: Annotated[int | None, DisallowNone, help_default("the data set's own")] = None
+    image: Annotated[str | None, DisallowNone, help_default("found where there is only one")] = None
+    label: Annotated[str | None, DisallowNone, help_default("found where there is only one")] = None
+    classes: Annotated[tuple[str, ...], help_default("all")] = ()
+    precision: Annotated[Precision | None, DisallowNone, help_default(DEFAULT.recipe.precision)] = None
     device: str = "auto"
-    threads: Annotated[int | None, DisallowNone, default("all; shared out in a sweep")] = None
+    threads: Annotated[int | None, DisallowNone, help_default("all; shared out in a sweep")] = None
     deterministic: bool = False
     checkpoint_seconds: float = 60.0
     tensorboard: bool = False

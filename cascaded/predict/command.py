@@ -9,7 +9,7 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-from cascaded.shell import program
+from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
     from cascaded.predict.answer import Answer
@@ -21,10 +21,10 @@ def predict(
     images: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="IMAGE...", help_behavior_hint="(required)")],
     *,
     model: str = "cifar10-td0",
-    stop: Annotated[float | None, tyro.conf.arg(help_behavior_hint="(default: the last step answers)")] = None,
+    stop: Annotated[float | None, help_default("the last step answers")] = None,
     top: int = 3,
     fine: bool = False,
-    out: Annotated[Path, tyro.conf.arg(help_behavior_hint="(default: the current folder)")] = Path(),
+    out: Annotated[Path, help_default("the current folder")] = Path(),
     draw: bool = True,
     json: bool = False,
 ) -> None:

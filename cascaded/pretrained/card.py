@@ -15,7 +15,7 @@ from cascaded.learning.options import Options
 from cascaded.learning.recipe import RECIPES, Recipe
 from cascaded.learning.spec import Spec
 from cascaded.learning.trained import told_shape
-from cascaded.progress import readable
+from cascaded.progress import counted, readable
 from cascaded.results.subjects import Subject
 
 if TYPE_CHECKING:
@@ -170,11 +170,6 @@ def facts(net: Pretrained) -> list[tuple[str, str]]:
 def parameters(net: Pretrained) -> int:
     """How many numbers it has learned."""
     return sum(each.numel() for each in net.parameters())
-
-
-def counted(number: int, what: str) -> str:
-    """`1 epoch`, `9 epochs`."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def limits(net: Pretrained) -> list[str]:

@@ -8,25 +8,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
 from cascaded.progress import readable, say, wide_console
-from cascaded.shell import program
+from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
 def models(
-    name: Annotated[
-        Positional[str | None], tyro.conf.arg(metavar="NAME", help_behavior_hint="(default: list those of the package)")
-    ] = None,
+    name: Annotated[Positional[str | None], help_default("list those of the package", "NAME")] = None,
     *,
-    save: Annotated[
-        Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="(default: nothing is written)")
-    ] = None,
+    save: Annotated[Path | None, help_default("nothing is written", "FOLDER")] = None,
 ) -> None:
     """Trained networks: those that come with the package, what is known of one, and your own to be kept or shared.
 

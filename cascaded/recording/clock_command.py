@@ -9,6 +9,7 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
+from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,7 +25,7 @@ def clock(
     batches: tuple[int, ...] = (1, 64),
     limit: int = 256,
     device: str = "auto",
-    threads: Annotated[int | None, tyro.conf.arg(help_behavior_hint="(default: all cores)")] = None,
+    threads: Annotated[int | None, help_default("all cores")] = None,
 ) -> None:
     """Time early exit on test images: items leave their batch once they are sure, under both schedules.
 
@@ -37,12 +38,12 @@ def clock(
         runs: Folders of runs, or folders that hold some.
         thresholds: Confidences above which an item has answered.
         batches: How many images start together.
-        limit: How many test images, the same of every class.
+        limit: How many test images, the same of every class; validation images where there is no test split.
         device: auto, cpu, cuda, cuda:1, mps.
         threads: Cores that torch uses.
     """
     if not runs:
-        raise InputError("no run is given: say which, as in cascaded clock runs/td0/0")
+        raise InputError(f"no run is given: say which, as in {program()} clock runs/td0/0")
     if not thresholds or not all(0 <= each <= 1 for each in thresholds):
         raise InputError(f"--thresholds is {list(thresholds)}: give confidences from 0 to 1")
     if not batches or min(batches) < 1 or limit < 1:
@@ -74,18 +75,20 @@ def clock_run(
     run: Trained, thresholds: tuple[float, ...], batches: tuple[int, ...], limit: int
 ) -> tuple[list[Timing], int]:
     """Time one network, with a progress bar; how many images that was, where there are fewer than the limit."""
-    from cascaded.progress import progress
+    from cascaded.progress import counted, progress
     from cascaded.recording.clock import clock as take_times
     from cascaded.recording.shown import shown_images
 
-    images, items = shown_images(run, None, "test")
+    images, items = shown_images(run, None)
     if limit < len(items):
-        images, items = shown_images(run, None, "test", limit)
+        images, items = shown_images(run, None, limit=limit)
     schedules = ("serial",) if run.net.heads == "shallow_deep" else ("serial", "cascaded")
     device = next(run.net.parameters()).device
     shown, labels = run.normalised(images.images[items].to(device)), images.labels[items]
     rounds = len(batches) * (1 + len(schedules) * len(thresholds))
     with progress(f"{run.folder.as_posix()}: clock", rounds * len(items)) as bar:
+        if images.split != "test":
+            bar.say(f"{images.name} has no test split: {counted(len(items), 'validation image')} are timed")
         options = {"thresholds": thresholds, "batches": batches, "schedules": schedules}
         return take_times(run.net, shown, labels, told=bar.advance, **options), len(items)
 

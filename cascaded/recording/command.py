@@ -13,6 +13,7 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
+from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
     from cascaded.learning.trained import Trained
@@ -28,31 +29,31 @@ class Showing:
     """What a network is shown, and how it is run.
 
     Attributes:
-        data: What it is shown; the run's own data by default. Anything that `cascaded train` takes.
+        data: What it is shown. Anything that `cascaded train` takes.
         split: Which part. Of the run's own data `validation` is what was held out of the training images.
         kernel: osd (one-step delay), none, ews:0.9 (exponential smoothing) or taps:0,0.5,0.5.
-        steps: How many read-outs; until it has settled by default, and 70 where it never does. Under transient noise,
-            how many clean ones before and after it; 10 by default.
-        schedule: cascaded or serial; the model's own by default. Under the serial one each frame of a noisy film is
-            processed in full.
+        steps: How many read-outs. Under transient noise, how many clean ones before and after it.
+        schedule: cascaded or serial. Under the serial one each frame of a noisy film is processed in full.
         noise: Spoil the images: focus, perlin, occlusion, resolution, translation or rotation.
-        protocol: persistent, every frame is noisy (the default); transient, some between clean ones before and after.
-        trials: How often every image is shown under noise; 5 by default.
-        noisy: How many frames transient noise lasts, one trace each; 1 2 3 4 5 6 by default.
+        protocol: persistent, every frame is noisy; transient, some between clean ones before and after.
+        trials: How often every image is shown under noise.
+        noisy: How many frames transient noise lasts, one trace each.
         limit: Show only so many images, the same of every class; all of them where there are no more.
         seed: Draws the noise.
     """
 
-    data: str | None = None
-    split: str = "test"
+    data: Annotated[str | None, help_default("the run's own data")] = None
+    split: Annotated[str | None, help_default("test, or validation where there is no test split")] = None
     kernel: str = "osd"
-    steps: int | None = None
-    schedule: Literal["cascaded", "serial"] | None = None
-    noise: str | None = None
-    protocol: Literal["persistent", "transient"] | None = None
-    trials: int | None = None
-    noisy: tuple[int, ...] = ()
-    limit: int | None = None
+    steps: Annotated[
+        int | None, help_default("until it has settled, 70 if it never does; 10 under transient noise")
+    ] = None
+    schedule: Annotated[Literal["cascaded", "serial"] | None, help_default("the model's own")] = None
+    noise: Annotated[str | None, help_default("no noise")] = None
+    protocol: Annotated[Literal["persistent", "transient"] | None, help_default("persistent")] = None
+    trials: Annotated[int | None, help_default("5")] = None
+    noisy: Annotated[tuple[int, ...], help_default("1 2 3 4 5 6")] = ()
+    limit: Annotated[int | None, help_default("all images")] = None
     seed: int = 0
 
     def check(self) -> None:
@@ -74,15 +75,15 @@ class Showing:
 
 
 def record(
-    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")],
+    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     showing: Annotated[Showing, tyro.conf.arg(name="")],
     *,
     embeddings: bool = False,
-    states: int | None = None,
+    states: Annotated[int | None, help_default("none")] = None,
     half: bool = False,
     again: bool = False,
     device: str = "auto",
-    threads: int | None = None,
+    threads: Annotated[int | None, help_default("all cores")] = None,
 ) -> None:
     """Record what trained networks say at every step. Analyses are then asked of what was said: `cascaded analyse`.
 
@@ -99,12 +100,12 @@ def record(
         half: Keep half precision, in half the space.
         again: Record anew what is there, also where it is of other weights or images.
         device: auto, cpu, cuda, cuda:1, mps.
-        threads: Cores that torch uses; all by default.
+        threads: Cores that torch uses.
     """
     from cascaded.learning.runs import find_runs
 
     if not runs:
-        raise InputError("no run is given: say which, as in cascaded record runs/td0/0")
+        raise InputError(f"no run is given: say which, as in {program()} record runs/td0/0")
     found = find_runs(runs)
     showing.check()
     check_states(states, showing.noise)
@@ -123,7 +124,7 @@ def record(
             continue
         for file, new in files.items():
             print(f"wrote {file}" if new else f"there already: {file}")
-    print(f"next: cascaded analyse {' '.join(shlex.quote(str(run)) for run in runs)}")
+    print(f"next: {program()} analyse {' '.join(shlex.quote(str(run)) for run in runs)}")
 
 
 def use_threads(threads: int | None) -> None:
@@ -155,7 +156,7 @@ def record_run(
 ) -> dict[Path, bool]:
     """Record one network, with a progress bar: the files, and whether each was recorded now."""
     from cascaded.learning.runs import is_done
-    from cascaded.progress import progress
+    from cascaded.progress import counted, progress
     from cascaded.recording.record import record as record_traces
     from cascaded.recording.shown import shown_images
     from cascaded.recording.states import record_states
@@ -168,6 +169,8 @@ def record_run(
         images, items = shown_images(run, showing.data, showing.split, limit)
     what = f"{run.folder.as_posix()}: {images.name} {images.split}"
     with _interrupted(), progress(what, len(items) * view.trials) as bar:
+        if showing.split is None and images.split != "test":
+            bar.say(f"{images.name} has no test split: the {counted(len(items), 'validation image')} are recorded")
         if not is_done(run.folder):
             bar.say(f"{run.folder} is not trained to the end: its network of step {run.step} is recorded")
         part = "" if limit is None else f"-{limit}images"

@@ -18,21 +18,21 @@ from cascaded.learning.trained import Trained, told_shape
 
 
 def shown_images(
-    run: Trained, data: str | None, split: str, limit: int | None = None
+    run: Trained, data: str | None, split: str | None = None, limit: int | None = None
 ) -> tuple[Images, Int64[Tensor, "items"]]:
     """Images, and the numbers of those that are shown.
 
     Args:
         run: The network.
         data: A name or a path; None, or the run's own, for the data it was trained on.
-        split: Which part; `validation` of its own data is what was held out of its training images.
+        split: Which part; `validation` of its own data is what was held out of its training images. None for the test
+            split, or the validation split where there is no test split: the split of the returned images says which.
         limit: How many, the same of every class; None for all.
     """
-    if data is None or os.path.normpath(data) == os.path.normpath(run.spec.data):
-        images, items = own_images(run, split)
+    if split is None:
+        images, items = test_or_validation(run, data)
     else:
-        images = load(data, split, size=run.inputs.shape[-1])
-        items = torch.arange(len(images))
+        images, items = split_of(run, data, split)
     if tuple(images.images.shape[1:]) != run.inputs.shape:
         raise InputError(
             f"{images.name} has {told_shape(images.images.shape[1:])}, {run.folder} was trained on "
@@ -41,6 +41,41 @@ def shown_images(
     if limit is not None:
         items = items[limited(images.labels[items], limit)]
     return images, items
+
+
+def test_or_validation(run: Trained, data: str | None) -> tuple[Images, Int64[Tensor, "items"]]:
+    """The test split, or the validation split of data without one."""
+    try:
+        return split_of(run, data, "test")
+    except MissingSplitError as error:
+        missing = error
+    if is_own(run, data) and not holds_out(run):
+        raise InputError(
+            f"{run.spec.data} has no test split and {run.folder} was trained without a validation split: add test "
+            "images, or train it with --held-out 0.1"
+        ) from missing
+    try:
+        return split_of(run, data, "validation")
+    except MissingSplitError:
+        raise missing from None
+
+
+def split_of(run: Trained, data: str | None, split: str) -> tuple[Images, Int64[Tensor, "items"]]:
+    """A split of the run's own data, or of other data, resized."""
+    if is_own(run, data):
+        return own_images(run, split)
+    images = load(str(data), split, size=run.inputs.shape[-1])
+    return images, torch.arange(len(images))
+
+
+def is_own(run: Trained, data: str | None) -> bool:
+    """Whether data is what the run was trained on."""
+    return data is None or os.path.normpath(data) == os.path.normpath(run.spec.data)
+
+
+def holds_out(run: Trained) -> bool:
+    """Whether some training images were held out for validation."""
+    return bool(run.spec.fold or run.spec.recipe.held_out)
 
 
 def own_images(run: Trained, split: str) -> tuple[Images, Int64[Tensor, "items"]]:
@@ -52,7 +87,7 @@ def own_images(run: Trained, split: str) -> tuple[Images, Int64[Tensor, "items"]
             raise MissingSplitError(f"{error}; validation is what was held out of the training images") from error
         return images, torch.arange(len(images))
     images = load_split(run.spec, "train")
-    if not (run.spec.fold or run.spec.recipe.held_out):
+    if not holds_out(run):
         raise InputError(
             f"{run.folder} held no training images out, validation has none: train it with --held-out 0.1, or record "
             "--split test"

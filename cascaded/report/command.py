@@ -9,16 +9,18 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
+from cascaded.progress import counted
+from cascaded.shell import help_default, program
 
 FIGURES = "figures"
 GENERATOR = b'<meta name="generator" content="cascaded">'
 
 
 def report(
-    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")],
+    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     *,
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="DIR")] = Path("report"),
-    title: str = "",
+    title: Annotated[str, help_default("made from the names of the data")] = "",
 ) -> None:
     """Write one page about some runs, from what was recorded and analysed. Nothing is computed anew.
 
@@ -33,12 +35,13 @@ def report(
         title: The page's heading.
     """
     if not runs:
-        raise InputError("no run is given: say which, as in cascaded report runs/td0/0 -o report")
+        raise InputError(f"no run is given: say which, as in {program()} report runs/td0/0 -o report")
     if out.exists() and not out.is_dir():
         raise InputError(f"--out is {out}, which is a file: give a folder")
     _check_own(out / "index.html")
     page = write_report(runs, out, title)
-    print(f"wrote {page}, and {len(list((out / FIGURES).glob('*.csv')))} figures in {out / FIGURES}")
+    figures = counted(len(list((out / FIGURES).glob("*.csv"))), "figure")
+    print(f"wrote {page}, and {figures} in {out / FIGURES}")
     print(f"open it: {page.resolve().as_uri()}")
 
 

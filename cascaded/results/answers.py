@@ -16,6 +16,7 @@ from cascaded.results.groups import Answered
 from cascaded.results.questions import Question, Settings
 from cascaded.results.registry import ANALYSES, Analysis, missing
 from cascaded.results.subjects import Subject
+from cascaded.shell import program
 
 FORMAT = 1
 
@@ -50,7 +51,7 @@ def _read_answer(subject: Subject, name: str, known: dict[str, Any]) -> tuple[As
         if not isinstance(result["headline"], dict):
             raise TypeError("headline")
     except (KeyError, TypeError, AttributeError) as error:
-        way = f"cascaded analyse {subject.file.parent} --only {name} --again"
+        way = f"{program()} analyse {subject.file.parent} --only {name} --again"
         raise InputError(f"{subject.file} was changed, {name} is not what cascaded writes any more: {way}") from error
     return asked, result
 

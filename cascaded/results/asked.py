@@ -29,6 +29,7 @@ class Asked:
         steps: How many read-outs there were.
         noise: Which noise there was; empty where there was none.
         protocol: How long it lasted: `persistent`, `transient`, or empty.
+        count: How many images there were; 0 where an older version has not counted them.
     """
 
     analysis: str
@@ -42,6 +43,7 @@ class Asked:
     steps: int
     noise: str = ""
     protocol: str = ""
+    count: int = 0
 
     @property
     def is_fine(self) -> bool:

@@ -11,8 +11,9 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-from cascaded.progress import say, wide_console
+from cascaded.progress import counted, say, wide_console
 from cascaded.results.tables import comparison_table, results_table, shown
+from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
 
 
 def analyse(
-    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")],
+    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     *,
-    only: tuple[str, ...] = (),
+    only: Annotated[tuple[str, ...], help_default("all that the traces allow")] = (),
     failing: float = 0.1,
     epochs: int = 300,
     seed: int = 0,
     again: bool = False,
     galleries: bool = True,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), help_default("comparison.json in their folder")] = None,
 ) -> None:
     """Analyse what was recorded: speed and accuracy, latency, prototypicality, taxonomy, noise, OOD, stopping.
 
@@ -48,16 +49,16 @@ def analyse(
 
     Args:
         runs: Folders of runs, or folders that hold some.
-        only: Some analyses, by name; all that the traces allow by default.
+        only: Some analyses, by name.
         failing: Share of images that may never settle; chooses the threshold of selection latency.
         epochs: For which the stopper and MetaCog are trained.
         seed: Where their training, and all draws, start from.
         again: Compute everything anew.
         galleries: Draw the fastest and slowest images, where the data is at hand.
-        out: Where the comparison of several runs goes; comparison.json in their common folder by default.
+        out: Where the comparison of several runs goes.
     """
     if not runs:
-        raise InputError("no run is given: say which, as in cascaded analyse runs/td0/0")
+        raise InputError(f"no run is given: say which, as in {program()} analyse runs/td0/0")
     from cascaded.progress import progress
     from cascaded.results.questions import Settings
     from cascaded.results.registry import ACROSS, chosen
@@ -71,7 +72,9 @@ def analyse(
     all_answered = []
     with progress("analysing", len(subjects) * len(names)) as bar:
         for subject in subjects:
-            bar.say(f"{subject.name}: {len(subject.traces)} traces")
+            bar.say(f"{subject.name}: {counted(len(subject.traces), 'trace')}")
+            if not subject.has_test:
+                bar.say(f"{subject.spec.data} has no test split: results are of the validation split")
             all_answered.append(_answered(subject, names, settings, again, bar))
     _tell(all_answered, names, galleries, console)
     if len(subjects) > 1:
@@ -120,7 +123,7 @@ def _check(runs: Sequence[Path], subjects: list[Subject], names: list[str], out:
         raise InputError(f"--out is {out}, for comparing several runs, {runs[0]} is one: leave it out")
     if not any(subject.traces for subject in subjects):
         passed = [why for subject in subjects for why in subject.passed_over.values()]
-        way = f"cascaded record {shlex.quote(str(runs[0]))} makes one"
+        way = f"{program()} record {shlex.quote(str(runs[0]))} makes one"
         raise InputError(passed[0] if passed else f"no trace is recorded in {', '.join(map(str, runs))}: {way}")
 
 

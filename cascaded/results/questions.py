@@ -98,7 +98,7 @@ class Question:
         noise = {"noise": origin.noise.name, "protocol": origin.noise.protocol} if origin.noise else {}
         told = {name: getattr(origin, name) for name in names}
         what = f"{found.what}, {self.beside}" if self.beside else found.what
-        return Asked(self.analysis, what, steps=found.header.steps, **told, **noise)
+        return Asked(self.analysis, what, steps=found.header.steps, count=found.images, **told, **noise)
 
     @cached_property
     def judged(self) -> Trace:

@@ -105,6 +105,8 @@ def missing(subject: Subject, name: str) -> str:
         )
     if len(subject.runs) > 1:
         return "not asked of folds: record a run that has test images of its own"
+    if set(BOTH) <= set(ANALYSES[name].needs) and not subject.has_test:
+        return f"it trains on one split and tests on another, and {subject.spec.data} has the validation split alone"
     words = [each for each in ANALYSES[name].needs if not _is_there(subject, each)]
     serial = subject.spec.method.schedule == "serial"  # where nothing is delayed, time is as fine as it gets
     told = [each.replace(FINE, "").strip() if serial else each for each in words]
@@ -114,9 +116,10 @@ def missing(subject: Subject, name: str) -> str:
 
 def _is_there(subject: Subject, words: str) -> bool:
     """Whether what these words of `cascaded record` would make was recorded already, in fine time."""
-    split = "validation" if "--split validation" in words else "test"
+    own = "--data" not in words
+    split = "validation" if "--split validation" in words or (own and not subject.has_test) else "test"
     origins = [found.header.origin for found in subject.traces if found.header.origin.noise is None]
     finest = "none" if subject.spec.method.schedule == "serial" else "ews:0.9"
     return FINE in words and any(
-        (origin.split, origin.kernel) == (split, finest) and origin.known != ("--data" in words) for origin in origins
+        (origin.split, origin.kernel) == (split, finest) and origin.known == own for origin in origins
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from cascaded.errors import InputError
 from cascaded.learning.checkpoint import DamagedError, newest
 from cascaded.learning.method import TD
-from cascaded.learning.runs import find_runs, read_spec
+from cascaded.learning.runs import find_runs, is_done, last_metrics, read_spec
 from cascaded.learning.spec import Spec
 from cascaded.learning.trained import digest
 from cascaded.results.asked import is_fine
@@ -43,7 +43,7 @@ class Found:
         time = f"{origin.kernel}, {self.header.steps} steps" if fine else f"{self.header.steps} cycles"
         if noise is not None:
             time = f"{noise.protocol} {noise.name}" + (f", {origin.kernel}" if fine else "")
-        return f"{origin.data} {origin.split}, {time}, {self.images} images"
+        return f"{origin.data} {origin.split}, {time}, {self.images} image{'' if self.images == 1 else 's'}"
 
     def load(self) -> Trace:
         """The trace; of folds, all of them joined."""
@@ -84,6 +84,13 @@ class Subject:
         """Its lambda, or those it ran through, `1:0`; empty where its loss has none."""
         loss = self.spec.method.loss
         return ":".join(f"{each:g}" for each in loss.knots) if isinstance(loss, TD) else ""
+
+    @cached_property
+    def has_test(self) -> bool:
+        """Whether its data has a test split: a finished run without one has no test accuracy."""
+        if any(found.header.origin.known and found.header.origin.split == "test" for found in self.traces):
+            return True
+        return not is_done(self.runs[0]) or "test" in (last_metrics(self.runs[0]) or {})
 
     @property
     def traces(self) -> list[Found]:

@@ -18,6 +18,7 @@ def results_table(answered: Answered, names: Sequence[str]) -> Table:
     from rich.table import Table
 
     from cascaded.results.answers import read_results
+    from cascaded.shell import typed
 
     subject, written = answered.subject, read_results(answered.subject.file)
     title = f"{subject.name}: {subject.label}, seed {subject.spec.seed}"
@@ -39,7 +40,7 @@ def results_table(answered: Answered, names: Sequence[str]) -> Table:
         table.add_row("[dim]passed over", f"[dim]{escape(of)}", f"[dim]{escape(why)}")
     for name, way in written.get("missing", {}).items():
         if name in names:
-            table.add_row(f"[dim]{name}", "", f"[dim]not recorded: {escape(way)}")
+            table.add_row(f"[dim]{name}", "", f"[dim]not recorded: {escape(typed(way))}")
     return table
 
 

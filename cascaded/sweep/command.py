@@ -15,9 +15,10 @@ from tyro.conf import DisallowNone
 
 from cascaded.errors import InputError
 from cascaded.learning.method import MethodName
-from cascaded.learning.options import Options, default
+from cascaded.learning.options import Options
 from cascaded.learning.spec import Spec
 from cascaded.progress import cores, wide_console
+from cascaded.shell import help_default
 from cascaded.sweep.plan import Job, State, plan
 
 if TYPE_CHECKING:
@@ -33,13 +34,13 @@ def sweep(
     options: Annotated[Options, tyro.conf.arg(name="")],
     *,
     models: tuple[MethodName, ...] = ("cascaded-td",),
-    lam: Annotated[tuple[str, ...], default("each model's own")] = (),
+    lam: Annotated[tuple[str, ...], help_default("each model's own")] = (),
     seeds: tuple[int, ...] = (0,),
-    folds: Annotated[int | None, DisallowNone, default("no folds")] = None,
+    folds: Annotated[int | None, DisallowNone, help_default("no folds")] = None,
     out: Path = Path("runs"),
     engine: Literal["local", "ray"] = "local",
-    address: Annotated[str | None, DisallowNone, default("the cluster of this machine")] = None,
-    jobs: Annotated[int | None, DisallowNone, default("as many as cores allow")] = None,
+    address: Annotated[str | None, DisallowNone, help_default("the cluster of this machine")] = None,
+    jobs: Annotated[int | None, DisallowNone, help_default("as many as cores allow")] = None,
     dry_run: bool = False,
 ) -> None:
     """Train models x lambdas x seeds as independent runs; the same command again goes on with what is not done.

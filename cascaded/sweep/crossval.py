@@ -11,9 +11,9 @@ from tyro.conf import DisallowNone
 
 from cascaded.errors import InputError
 from cascaded.learning.method import MethodName
-from cascaded.learning.options import Options, default
+from cascaded.learning.options import Options
 from cascaded.recording.command import Showing
-from cascaded.shell import program
+from cascaded.shell import help_default, program
 from cascaded.sweep.command import sweep
 from cascaded.sweep.plan import plan
 
@@ -22,14 +22,14 @@ def crossval(
     options: Annotated[Options, tyro.conf.arg(name="")],
     *,
     model: MethodName = "cascaded-td",
-    lam: Annotated[str | None, DisallowNone, default("the model's own")] = None,
+    lam: Annotated[str | None, DisallowNone, help_default("the model's own")] = None,
     seed: int = 0,
     folds: int = 10,
     kernel: str = "ews:0.9",
-    steps: Annotated[int | None, DisallowNone, default("until it has settled; 70 where it never does")] = None,
+    steps: Annotated[int | None, DisallowNone, help_default("until it has settled; 70 where it never does")] = None,
     half: bool = False,
     out: Path = Path("runs/crossval"),
-    jobs: Annotated[int | None, DisallowNone, default("as many as cores allow")] = None,
+    jobs: Annotated[int | None, DisallowNone, help_default("as many as cores allow")] = None,
 ) -> None:
     """Train one network per fold, each on the other folds, and record it on the fold that it has not seen.
 
