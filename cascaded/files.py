@@ -52,7 +52,7 @@ def read_json(file: Path) -> Any:
         return json.loads(file.read_text())
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}): check the path") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is not JSON ({error}): it is damaged or something else") from error
 
 

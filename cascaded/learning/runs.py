@@ -15,7 +15,9 @@ from typing import Any
 
 from cascaded.errors import InputError
 from cascaded.files import read_json, sha256, write_json
+from cascaded.learning.recipe import Recipe
 from cascaded.learning.spec import Spec
+from cascaded.pretrained.json_types import check_types
 
 LOCK = ".lock"
 WITH_PARENT = "CASCADED_WITH_PARENT"
@@ -111,10 +113,16 @@ def begin(folder: Path, spec: Spec, fingerprint: str, inputs: Inputs, made_with:
 
 def read_inputs(folder: Path) -> Inputs:
     """What the network of a run takes."""
-    told = read_json(folder / "spec.json").get("inputs")
+    told = read_json(folder / "spec.json")
     try:
-        return Inputs(**{name: tuple(value) for name, value in told.items()})
-    except (AttributeError, TypeError) as error:
+        told = told["inputs"]
+        check_types(told, Inputs)
+        inputs = Inputs(**{name: tuple(value) for name, value in told.items()})
+        channels = inputs.shape[0] if len(inputs.shape) == 3 and min(inputs.shape) > 0 else 0
+        if not channels or len(inputs.mean) != channels or len(inputs.std) != channels:
+            raise ValueError(f"mean and deviation do not fit channels, height and width {list(inputs.shape)}")
+        return inputs
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{folder / 'spec.json'} does not tell what its network takes ({error}): cascaded train --resume adds it"
         ) from error
@@ -125,8 +133,15 @@ def read_spec(folder: Path) -> Spec:
     told = read_json(folder / "spec.json")
     try:
         about = {"made_with", "images", "inputs"}  # known of the run, not asked for
-        return Spec.from_json({name: value for name, value in told.items() if name not in about})
-    except (AttributeError, KeyError, TypeError) as error:
+        told = {name: value for name, value in told.items() if name not in about}
+        for each, kind in ((told, Spec), (told["recipe"], Recipe)):
+            check_types(each, kind)
+        spec = Spec.from_json(told)
+        _ = spec.method
+        return spec
+    except InputError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder / 'spec.json'} does not describe a run ({error}): it is damaged") from error
 
 

@@ -30,6 +30,9 @@ def fits(value: Any, hint: Any) -> bool:
             return False
         hints = parts[:1] * len(value) if parts[-1] is ... else parts
         return len(hints) == len(value) and all(map(fits, value, hints))
+    if get_origin(hint) is dict:
+        pairs = value.items() if isinstance(value, dict) else [(None, None)]
+        return all(fits(name, parts[0]) and fits(each, parts[1]) for name, each in pairs)
     if is_dataclass(hint):
         return isinstance(value, Mapping)
     if hint is float:
