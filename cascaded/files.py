@@ -6,11 +6,14 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
+
+DIGEST = "sha256"
 
 
 def write_whole(file: Path, write: Callable[[Path], object]) -> None:
@@ -54,6 +57,37 @@ def read_json(file: Path) -> Any:
         raise InputError(f"{file} cannot be read ({error.strerror}): check the path") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is not JSON ({error}): it is damaged or something else") from error
+
+
+def with_digest(content: dict[str, Any]) -> dict[str, Any]:
+    """The same content and its digest, by which `check_digest` finds damage."""
+    rest = {name: value for name, value in content.items() if name != DIGEST}
+    # as it is read back: keys are texts there
+    told = json.dumps(json.loads(json.dumps(rest)), sort_keys=True)
+    return {**rest, DIGEST: hashlib.sha256(told.encode()).hexdigest()}
+
+
+def check_digest(file: Path, content: dict[str, Any], way: str) -> None:
+    """That content has the digest it was written with; an older version wrote none."""
+    if DIGEST in content and with_digest(content)[DIGEST] != content[DIGEST]:
+        raise InputError(f"{file} was changed after cascaded wrote it, its digest differs: {way}")
+
+
+@contextmanager
+def parsing(file: Path, way: str) -> Iterator[None]:
+    """Values are made from a file's JSON: a key or a type that does not fit becomes one sentence.
+
+    Args:
+        file: The file, for the message.
+        way: How to get a good one, for the message.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise InputError(f"{file} was changed, it is not what cascaded writes ({told}): {way}") from error
 
 
 def sha256(file: Path) -> str:

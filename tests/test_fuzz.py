@@ -17,7 +17,7 @@ from tests.readers import READERS, Sample
 from tests.readers import sample as sample
 from tests.tiny_runs import tiny_run as tiny_run
 
-SHORT, LONG = 20, 500
+SHORT, LONG = 10, 300
 """Damaged inputs per reader."""
 
 PROMISED = 10_000

@@ -11,7 +11,7 @@ from typing import Any
 
 from cascaded.errors import InputError
 from cascaded.exhibits.names import PAPER, spoken
-from cascaded.files import read_json
+from cascaded.files import check_digest, parsing, read_json
 from cascaded.results.answers import fingerprints, read_answers, read_results
 from cascaded.results.asked import Asked, Row
 from cascaded.results.groups import Condition, Group, conditions, grouped
@@ -168,6 +168,11 @@ def _comparison(subjects: Sequence[Subject], groups: Sequence[Group[Asked]], fil
     told = read_json(file)
     if not isinstance(told, dict) or told.get("format") != FORMAT or not isinstance(told.get("made_from"), dict):
         raise InputError(f"{file} is no comparison that this cascaded reads: cascaded analyse writes it anew")
+    check_digest(file, told, "cascaded analyse writes it anew")
+    with parsing(file, "cascaded analyse writes it anew"):
+        _ = [(table["metric"], *row_of(table)) for table in told.get("tables", [])]
+        _ = [dict(each) for each in told["made_from"].values()]
+        _ = dict(told.get("groups", {}))
     for subject in subjects:
         place = place_in(file.parent, subject)
         if place not in told["made_from"]:

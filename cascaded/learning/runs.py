@@ -102,7 +102,7 @@ def begin(folder: Path, spec: Spec, fingerprint: str, inputs: Inputs, made_with:
     """Say what the run is and which images it has, once all is known to be good; later, hold the images against it."""
     file = folder / "spec.json"
     told = read_json(file) if file.exists() else {**spec.to_json(), "images": fingerprint, "made_with": made_with}
-    if told.get("images") != fingerprint:
+    if not isinstance(told, dict) or told.get("images") != fingerprint:
         raise InputError(
             f"{spec.data} holds other images than those that {folder} began with: bring them back, or choose another "
             "--out"

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.files import read_json, write_json
+from cascaded.files import check_digest, read_json, with_digest, write_json
+from cascaded.pretrained.json_types import check_types, fits
 from cascaded.results.asked import Asked
 from cascaded.results.groups import Answered
 from cascaded.results.questions import Question, Settings
@@ -27,6 +28,7 @@ def read_results(file: Path) -> dict[str, Any]:
     told = read_json(file)
     if not isinstance(told, dict) or told.get("format") != FORMAT:
         raise InputError(f"{file} holds no results of format {FORMAT}, the one this cascaded reads: move it away")
+    check_digest(file, told, "move it away, and cascaded analyse writes it anew")
     parts = [told.get(name, {}) for name in ("analyses", "missing", "refused")]
     parts += list(parts[0].values()) if isinstance(parts[0], dict) else []
     if not all(isinstance(each, dict) for each in parts):
@@ -46,10 +48,11 @@ def read_answers(subject: Subject) -> Answered[Asked]:
 
 def _read_answer(subject: Subject, name: str, known: dict[str, Any]) -> tuple[Asked, dict[str, Any]]:
     try:
+        check_types(known["asked"], Asked)
         asked, result = Asked.from_json(known["asked"]), known["result"]
-        if not isinstance(result["headline"], dict):
+        if not fits(result["headline"], dict[str, float | None]):
             raise TypeError("headline")
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         way = f"cascaded analyse {subject.file.parent} --only {name} --again"
         raise InputError(f"{subject.file} was changed, {name} is not what cascaded writes any more: {way}") from error
     return asked, result
@@ -114,7 +117,7 @@ def _update(subject: Subject, change: Callable[[dict[str, Any]], object]) -> Non
         with FileLock(lock):
             told = {"analyses": {}, "missing": {}, "refused": {}} | read_results(subject.file) | _about(subject)
             change(told)
-            write_json(subject.file, told)
+            write_json(subject.file, with_digest(told))
     except PermissionError as error:
         raise InputError(f"{subject.file} cannot be written ({error.strerror}): make its folder writable") from error
 
