@@ -103,7 +103,7 @@ class Material:
     def tables(self, analysis: str, metric: str) -> list[dict[str, Any]]:
         """The comparisons of one figure, a table for every row that is shown."""
         shown = {asked.row for asked in self.rows(analysis)}
-        tables = [table for table in self.comparison.get("tables", []) if table["metric"] == metric]
+        tables = [table for table in self.comparison.get("tables", []) if table.get("metric") == metric]
         return [table for table in tables if row_of(table) in shown]
 
 
@@ -123,7 +123,7 @@ def rows_of(condition: Condition[Asked], analysis: str, noise: str | None = None
 
 def row_of(table: dict[str, Any]) -> Row:
     """What a table of a comparison is of."""
-    return table["analysis"], table["of"], table["images"], table.get("shown", "")
+    return table.get("analysis", ""), table.get("of", ""), table.get("images", ""), table.get("shown", "")
 
 
 OTHER = ", other schedule"
@@ -170,9 +170,9 @@ def _comparison(subjects: Sequence[Subject], groups: Sequence[Group[Asked]], fil
         raise InputError(f"{file} is no comparison that this cascaded reads: cascaded analyse writes it anew")
     check_digest(file, told, "cascaded analyse writes it anew")
     with parsing(file, "cascaded analyse writes it anew"):
-        _ = [(table["metric"], *row_of(table)) for table in told.get("tables", [])]
-        _ = [dict(each) for each in told["made_from"].values()]
-        _ = dict(told.get("groups", {}))
+        for each in (told.get("groups", {}), *told["made_from"].values(), *told.get("tables", [])):
+            if not isinstance(each, dict):
+                raise TypeError(f"{each!r:.40} has no keys")
     for subject in subjects:
         place = place_in(file.parent, subject)
         if place not in told["made_from"]:

@@ -28,7 +28,6 @@ def read_results(file: Path) -> dict[str, Any]:
     told = read_json(file)
     if not isinstance(told, dict) or told.get("format") != FORMAT:
         raise InputError(f"{file} holds no results of format {FORMAT}, the one this cascaded reads: move it away")
-    check_digest(file, told, "move it away, and cascaded analyse writes it anew")
     parts = [told.get(name, {}) for name in ("analyses", "missing", "refused")]
     parts += list(parts[0].values()) if isinstance(parts[0], dict) else []
     if not all(isinstance(each, dict) for each in parts):
@@ -38,8 +37,9 @@ def read_results(file: Path) -> dict[str, Any]:
 
 def read_answers(subject: Subject) -> Answered[Asked]:
     """What was answered of a subject, without its traces."""
-    answers = {}
-    for name, each in read_results(subject.file).get("analyses", {}).items():
+    answers, known_of = {}, read_results(subject.file)
+    check_digest(subject.file, known_of, f"cascaded analyse {subject.file.parent} computes again what was changed")
+    for name, each in known_of.get("analyses", {}).items():
         for of, known in each.items():
             if isinstance(known, dict) and "asked" in known:  # else an older cascaded's
                 answers[name, of] = _read_answer(subject, name, known)

@@ -229,11 +229,11 @@ def _opened(file: Path) -> tuple[dict[str, str], Form, int]:
     if ABOUT not in told or DIGEST not in told or "logits" not in header:
         raise InputError(f"{file} is a safetensors file but no trace: give one that cascaded record wrote")
     header.pop("__metadata__")
+    if unknown := [each["dtype"] for each in header.values() if each["dtype"] not in KINDS]:
+        raise InputError(f"{file} holds {unknown[0]}, a trace holds {', '.join(KINDS)}: record it again")
     shape = header["logits"]["shape"]
     if "labels" not in header or not set(header) <= set(ARRAYS) or len(shape) != 3 or 0 in shape:
         raise InputError(f"{file} holds {', '.join(header)} and logits of shape {shape}: give an unchanged trace")
-    if unknown := [each["dtype"] for each in header.values() if each["dtype"] not in KINDS]:
-        raise InputError(f"{file} holds {unknown[0]}, a trace holds {', '.join(KINDS)}: record it again")
     by_place = sorted(header.items(), key=lambda each: each[1]["data_offsets"][0])
     form = Form({name: (np.dtype(KINDS[each["dtype"]]), tuple(each["shape"])) for name, each in by_place})
     return told, form, 8 + length
