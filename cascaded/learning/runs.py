@@ -194,7 +194,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     try:
         lines = file.read_text().splitlines(keepends=True) if file.exists() else []
         return [dict(json.loads(line)) for line in lines if line.endswith("\n")]
-    except (OSError, TypeError, ValueError) as error:
+    except (OSError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{file} does not hold a line of JSON an epoch ({error}): it is damaged, remove it") from error
 
 
@@ -225,6 +225,8 @@ def is_done(folder: Path) -> bool:
     last = last_metrics(folder)
     if last is None or not (folder / "spec.json").exists():
         return False
+    if not all(type(last.get(name)) is int for name in ("epoch", "step")):
+        raise InputError(f"the last line of {folder / 'metrics.jsonl'} has no epoch and step: it is damaged, remove it")
     if last["epoch"] < read_spec(folder).recipe.epochs:
         return False
     places = [place for place in checkpoint_places(folder) if int(place.name) == last["step"]]
