@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,35 +35,10 @@ from cascaded.results.subjects import find_subjects
 from cascaded.trace.states import load_states
 from cascaded.trace.store import Form, Recording, load_trace, note_of, read_header
 from tests.made_traces import made_run, made_trace
+from tests.samples import READERS, Sample, reader
 from tests.tiny_data import tiny_data
 
 RESULTS = Path(__file__).parent.parent / "results" / "laptop"
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A valid file and what reads it.
-
-    Attributes:
-        file: The file that is damaged.
-        kind: `json`, `safetensors`, or another.
-        read: Reads it.
-        prepare: Called after the file was changed, before it is read.
-    """
-
-    file: Path
-    kind: str
-    read: Callable[[], object]
-    prepare: Callable[[], object] | None = None
-
-
-READERS: dict[str, Callable[[Path, Callable[..., Path]], Sample]] = {}
-
-
-def reader(make: Callable[..., Sample], called: str = "", **options: Any) -> Callable[..., Sample]:
-    """Add a reader under its function's name."""
-    READERS[called or make.__name__.replace("_", "-")] = lambda place, tiny: make(place, tiny, **options)
-    return make
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from cascaded.files import read_json, write_json
 from cascaded.predict.picture import read_picture
 from tests.damage import any_damage
 from tests.guard import guarded
-from tests.readers import READERS, Sample
 from tests.readers import sample as sample
+from tests.samples import READERS, Sample
 from tests.tiny_runs import tiny_run as tiny_run
 
 SHORT, LONG = 10, 300

@@ -9,14 +9,11 @@ import re
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cascaded.data.images import Images
 from cascaded.errors import InputError
 from cascaded.files import write_whole
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 FORMAT = 1
 
@@ -88,7 +85,7 @@ def fetch(file: Path) -> Images | None:
     return None
 
 
-def _images(about: dict[str, Any], tensors: dict[str, Tensor]) -> Images:
+def _images(about: dict[str, Any], tensors: dict[str, Any]) -> Images:
     """What a file holds, of the shapes and types that were stored."""
     kinds = {name: "torch.uint8" if name == "images" else "torch.int64" for name in tensors}
     names = {name: tuple(about[name]) for name in ("classes", "coarse_classes")}

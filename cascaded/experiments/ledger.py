@@ -13,8 +13,7 @@ from cascaded.exhibits.page import ClaimLine
 from cascaded.experiments.carry_out import RUNS, place_of
 from cascaded.experiments.scale import ScaleName
 from cascaded.experiments.stages import COMPARISON, trained_in
-from cascaded.files import parsing, read_json, write_json
-from cascaded.pretrained.json_types import check_types
+from cascaded.files import check_types, parsing, read_json, write_json
 
 if TYPE_CHECKING:
     from rich.table import Table

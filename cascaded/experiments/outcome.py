@@ -12,8 +12,7 @@ from cascaded.exhibits.kinds import Figure, models_in
 from cascaded.experiments.items import Item
 from cascaded.experiments.rows import Row, table_of
 from cascaded.experiments.scale import Scale
-from cascaded.files import parsing, read_json, write_json, write_whole
-from cascaded.pretrained.json_types import check_types
+from cascaded.files import check_types, parsing, read_json, write_json, write_whole
 
 FORMAT = 1
 FIGURES = "figures"

@@ -14,8 +14,7 @@ from cascaded.experiments.outcome import FIGURES, Outcome, read_outcome
 from cascaded.experiments.rows import Row
 from cascaded.experiments.scale import SCALES
 from cascaded.experiments.tried import Trial, read_trials
-from cascaded.files import read_json
-from cascaded.pretrained.json_types import fits
+from cascaded.files import fits, read_json
 
 NOTES = "notes.json"
 """Written by hand: about the whole, and about claims that do not hold what was tried and why it may be so."""

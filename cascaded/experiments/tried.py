@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.files import parsing, read_json, write_json
-from cascaded.pretrained.json_types import check_types
+from cascaded.files import check_types, parsing, read_json, write_json
 from cascaded.results.answers import read_results
 from cascaded.results.asked import Asked
 

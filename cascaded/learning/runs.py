@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.files import read_json, sha256, write_json
+from cascaded.files import check_types, read_json, sha256, write_json
 from cascaded.learning.recipe import Recipe
 from cascaded.learning.spec import Spec
-from cascaded.pretrained.json_types import check_types
 
 LOCK = ".lock"
 WITH_PARENT = "CASCADED_WITH_PARENT"

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
+from cascaded.files import check_types
 from cascaded.learning.checkpoint import Checkpoint
 from cascaded.learning.feed import Feed
 from cascaded.learning.learner import Learner, accuracy, fill_statistics
@@ -20,7 +21,6 @@ from cascaded.learning.method import TD
 from cascaded.learning.processes import averaging, share_statistics
 from cascaded.learning.seeds import seed_at
 from cascaded.learning.spec import Spec
-from cascaded.pretrained.json_types import check_types
 
 FILLED = 20
 """Batches that statistics are gathered from for a validation on the way; at the end it is all of them."""

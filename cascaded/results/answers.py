@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.files import check_digest, read_json, with_digest, write_json
-from cascaded.pretrained.json_types import check_types, fits
+from cascaded.files import check_digest, check_types, fits, read_json, with_digest, write_json
 from cascaded.results.asked import Asked
 from cascaded.results.groups import Answered
 from cascaded.results.questions import Question, Settings

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from cascaded.errors import InputError
-from cascaded.pretrained.json_types import check_types
+from cascaded.files import check_types
 
 Protocol = Literal["persistent", "transient"]
 
