@@ -6,11 +6,18 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from reprlib import repr as shortened
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from cascaded.errors import InputError
+
+DIGEST = "sha256"
 
 
 def write_whole(file: Path, write: Callable[[Path], object]) -> None:
@@ -52,8 +59,39 @@ def read_json(file: Path) -> Any:
         return json.loads(file.read_text())
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}): check the path") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is not JSON ({error}): it is damaged or something else") from error
+
+
+def with_digest(content: dict[str, Any]) -> dict[str, Any]:
+    """The same content and its digest, by which `check_digest` finds damage."""
+    rest = {name: value for name, value in content.items() if name != DIGEST}
+    # as it is read back: keys are texts there
+    told = json.dumps(json.loads(json.dumps(rest)), sort_keys=True)
+    return {**rest, DIGEST: hashlib.sha256(told.encode()).hexdigest()}
+
+
+def check_digest(file: Path, content: dict[str, Any], way: str) -> None:
+    """That content has the digest it was written with; an older version wrote none."""
+    if DIGEST in content and with_digest(content)[DIGEST] != content[DIGEST]:
+        raise InputError(f"{file} was changed after cascaded wrote it, its digest differs: {way}")
+
+
+@contextmanager
+def parsing(file: Path, way: str) -> Iterator[None]:
+    """Values are made from a file's JSON: a key or a type that does not fit becomes one sentence.
+
+    Args:
+        file: The file, for the message.
+        way: How to get a good one, for the message.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise InputError(f"{file} was changed, it is not what cascaded writes ({told}): {way}") from error
 
 
 def sha256(file: Path) -> str:
@@ -108,3 +146,36 @@ def _forget(part: Path) -> None:
         part.unlink(missing_ok=True)
     except OSError:
         return  # the folder itself is out of reach: nothing was written there
+
+
+# --- whether what JSON gave has the types that a dataclass asks for
+
+
+def check_types(told: Mapping[str, Any], kind: type) -> None:
+    """That every field of a dataclass that is told has its type; raises ValueError with the first that has not."""
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        if field.name in told and not fits(told[field.name], hints[field.name]):
+            raise ValueError(f"{field.name} is {shortened(told[field.name])}, not {field.type}")
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type: lists stand for tuples, whole numbers for numbers, and numbers are finite."""
+    parts = get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        return any(fits(value, each) for each in parts)
+    if get_origin(hint) is Literal:
+        return isinstance(value, str)  # the dataclass says which there are
+    if get_origin(hint) is tuple:
+        if not isinstance(value, (list, tuple)):
+            return False
+        hints = parts[:1] * len(value) if parts[-1] is ... else parts
+        return len(hints) == len(value) and all(map(fits, value, hints))
+    if get_origin(hint) is dict:
+        pairs = value.items() if isinstance(value, dict) else [(None, None)]
+        return all(fits(name, parts[0]) and fits(each, parts[1]) for name, each in pairs)
+    if is_dataclass(hint):
+        return isinstance(value, Mapping)
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return type(value) is hint and (hint is not int or abs(value) < 2**63)  # True is an int to isinstance

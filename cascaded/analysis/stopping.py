@@ -173,9 +173,12 @@ def load_stopper(file: Path | str) -> Stopper:
     if told is None:
         raise InputError(f"{file} is a safetensors file but no {ABOUT}: give one that this version saved, or update it")
     try:
-        stopper = Stopper(Form(**json.loads(told)), Generator().manual_seed(0))
+        form = Form(**json.loads(told))
+        if list(weights["gru.weight_ih_l0"].shape) != [3 * form.hidden, form.classes]:
+            raise ValueError(f"size mismatch, {form} has other weights")
+        stopper = Stopper(form, Generator().manual_seed(0))
         stopper.load_state_dict(weights)
-    except (ValueError, TypeError, RuntimeError) as error:
+    except (ValueError, TypeError, KeyError, RuntimeError, RecursionError, MemoryError) as error:
         told = " ".join(str(error).split())
         raise InputError(f"{file} does not fit what it says of itself ({told}): train it again") from error
     return stopper.requires_grad_(False)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +92,21 @@ def fetch(file: Path) -> Images | None:
     if about is not None:
         with safe_open(file, "pt") as opened:
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        if {name: list(tensor.shape) for name, tensor in tensors.items()} == about["shapes"]:
-            names = {name: tuple(about[name]) for name in ("classes", "coarse_classes")}
-            return Images(about["name"], about["split"], **names, **tensors)
+        with suppress(InputError, KeyError, TypeError):  # something else than was stored
+            return _images(about, tensors)
     warnings.warn(f"{file} is damaged: it is made again", CascadedWarning, stacklevel=2)
     return None
+
+
+def _images(about: dict[str, Any], tensors: dict[str, Any]) -> Images:
+    """What a file holds, of the shapes and types that were stored."""
+    kinds = {name: "torch.uint8" if name == "images" else "torch.int64" for name in tensors}
+    names = {name: tuple(about[name]) for name in ("classes", "coarse_classes")}
+    if {name: list(tensor.shape) for name, tensor in tensors.items()} != about["shapes"]:
+        raise TypeError("other shapes")
+    if kinds != {name: str(tensor.dtype) for name, tensor in tensors.items()} or tensors["images"].dim() != 4:
+        raise TypeError("other types")
+    return Images(str(about["name"]), str(about["split"]), **names, **tensors)
 
 
 def header(file: Path) -> dict[str, Any] | None:
@@ -106,5 +117,5 @@ def header(file: Path) -> dict[str, Any] | None:
         with safe_open(file, "pt") as opened:
             about = json.loads((opened.metadata() or {})["cascaded"])
             return about if about["format"] == FORMAT else None
-    except (SafetensorError, OSError, KeyError, ValueError):
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError):
         return None

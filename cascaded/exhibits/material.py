@@ -11,7 +11,7 @@ from typing import Any
 
 from cascaded.errors import InputError
 from cascaded.exhibits.names import PAPER, spoken
-from cascaded.files import read_json
+from cascaded.files import check_digest, parsing, read_json
 from cascaded.results.answers import fingerprints, read_answers, read_results
 from cascaded.results.asked import Asked, Row
 from cascaded.results.groups import Condition, Group, conditions, grouped
@@ -108,7 +108,7 @@ class Material:
     def tables(self, analysis: str, metric: str) -> list[dict[str, Any]]:
         """The comparisons of one figure, a table for every row that is shown."""
         shown = {asked.row for asked in self.rows(analysis)}
-        tables = [table for table in self.comparison.get("tables", []) if table["metric"] == metric]
+        tables = [table for table in self.comparison.get("tables", []) if table.get("metric") == metric]
         return [table for table in tables if row_of(table) in shown]
 
 
@@ -128,7 +128,7 @@ def rows_of(condition: Condition[Asked], analysis: str, noise: str | None = None
 
 def row_of(table: dict[str, Any]) -> Row:
     """What a table of a comparison is of."""
-    return table["analysis"], table["of"], table["images"], table.get("shown", "")
+    return table.get("analysis", ""), table.get("of", ""), table.get("images", ""), table.get("shown", "")
 
 
 OTHER = ", other schedule"
@@ -173,6 +173,11 @@ def _comparison(subjects: Sequence[Subject], groups: Sequence[Group[Asked]], fil
     told = read_json(file)
     if not isinstance(told, dict) or told.get("format") != FORMAT or not isinstance(told.get("made_from"), dict):
         raise InputError(f"{file} is no comparison that this cascaded reads: {program()} analyse writes it anew")
+    check_digest(file, told, f"{program()} analyse writes it anew")
+    with parsing(file, f"{program()} analyse writes it anew"):
+        for each in (told.get("groups", {}), *told["made_from"].values(), *told.get("tables", [])):
+            if not isinstance(each, dict):
+                raise TypeError(f"{each!r:.40} has no keys")
     for subject in subjects:
         place = place_in(file.parent, subject)
         if place not in told["made_from"]:

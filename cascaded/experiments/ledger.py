@@ -6,14 +6,15 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from cascaded.errors import InputError
 from cascaded.exhibits.claimed import CLAIMS
 from cascaded.exhibits.page import ClaimLine
 from cascaded.experiments.carry_out import RUNS, place_of
+from cascaded.experiments.scale import ScaleName
 from cascaded.experiments.stages import COMPARISON, trained_in
-from cascaded.files import read_json, write_json
+from cascaded.files import check_types, parsing, read_json, write_json
 from cascaded.shell import program, typed
 
 if TYPE_CHECKING:
@@ -98,7 +99,12 @@ def read_ledger(file: Path) -> tuple[str, list[ClaimLine]]:
     told: Any = read_json(file)
     if not isinstance(told, dict) or told.get("format") != FORMAT:
         raise InputError(f"{file} is no ledger that this cascaded reads: {program()} reproduce claims writes it")
-    return told["scale"], [ClaimLine(**{**line, "runs": tuple(line["runs"])}) for line in told["lines"]]
+    with parsing(file, f"{program()} reproduce claims writes it again"):
+        for line in told["lines"]:
+            check_types(line, ClaimLine)
+        if told["scale"] not in get_args(ScaleName):
+            raise ValueError(f"scale is {told['scale']!r}")
+        return told["scale"], [ClaimLine(**{**line, "runs": tuple(line["runs"])}) for line in told["lines"]]
 
 
 def ledger_table(lines: Sequence[ClaimLine]) -> Table:

@@ -12,8 +12,7 @@ from cascaded.exhibits.kinds import Figure, models_in
 from cascaded.experiments.items import Item
 from cascaded.experiments.rows import Row, table_of
 from cascaded.experiments.scale import Scale
-from cascaded.files import read_json, write_json, write_whole
-from cascaded.shell import program
+from cascaded.files import check_types, parsing, read_json, write_json, write_whole
 
 FORMAT = 1
 FIGURES = "figures"
@@ -64,12 +63,16 @@ def read_outcome(file: Path) -> Outcome:
     """What `write_outcome` wrote."""
     told = read_json(file)
     if not isinstance(told, dict) or told.get("format") != FORMAT or "rows" not in told:
-        raise InputError(f"{file} is no result of {program()} reproduce that this version reads: reproduce it again")
-    rows = tuple(Row.from_json(each) for each in told["rows"])
-    figures = tuple((each["key"], each["title"], each["caption"]) for each in told["figures"])
-    words = {name: told[name] for name in ("item", "title", "place", "scale", "made_with")}
-    commands, lacking = tuple(told["commands"]), tuple(told["lacking"])
-    return Outcome(rows=rows, figures=figures, commands=commands, lacking=lacking, **words)
+        raise InputError(f"{file} is no result of cascaded reproduce that this version reads: reproduce it again")
+    with parsing(file, "reproduce it again"):
+        for each in told["rows"]:
+            check_types(each, Row)
+        rows = tuple(Row.from_json(each) for each in told["rows"])
+        figures = tuple((each["key"], each["title"], each["caption"]) for each in told["figures"])
+        words = {name: told[name] for name in ("item", "title", "place", "scale", "made_with")}
+        words |= {"commands": tuple(told["commands"]), "lacking": tuple(told["lacking"])}
+        check_types({**words, "figures": figures}, Outcome)
+        return Outcome(rows=rows, figures=figures, **words)
 
 
 def write_outcome(

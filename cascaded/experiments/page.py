@@ -14,7 +14,7 @@ from cascaded.experiments.outcome import FIGURES, Outcome, read_outcome
 from cascaded.experiments.rows import Row
 from cascaded.experiments.scale import SCALES
 from cascaded.experiments.tried import Trial, read_trials
-from cascaded.files import read_json
+from cascaded.files import fits, read_json
 from cascaded.shell import program
 
 NOTES = "notes.json"
@@ -34,6 +34,8 @@ def results_page(folder: Path, figures: str) -> str:
         raise InputError(f"{folder} has no {FILE}: {program()} reproduce claims writes it")
     scale, lines = read_ledger(folder / FILE)
     notes = read_json(folder / NOTES) if (folder / NOTES).exists() else {}
+    if not fits(notes, dict[str, str]):
+        raise InputError(f"{folder / NOTES} does not have a text under every name: write it so")
     found = [read_outcome(folder / f"{name}.json") for name in ITEMS if (folder / f"{name}.json").exists()]
     missing = [item for name, item in ITEMS.items() if not (folder / f"{name}.json").exists()]
     parts = [_head(scale, notes), _ledger(lines, notes)]

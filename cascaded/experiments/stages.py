@@ -92,7 +92,8 @@ def _is_compared(place: Path) -> bool:
     from cascaded.results.subjects import find_subjects, place_in
 
     subjects, known = find_subjects(trained_in(place)), place / COMPARISON
-    made_from = read_json(known).get("made_from", {}) if known.exists() else {}
+    told = read_json(known) if known.exists() else {}
+    made_from = told.get("made_from", {}) if isinstance(told, dict) else {}
     return made_from == {place_in(known.parent, subject): fingerprints(subject) for subject in subjects}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.files import read_json, write_json
+from cascaded.files import check_types, parsing, read_json, write_json
 from cascaded.results.answers import read_results
 from cascaded.results.asked import Asked
 
@@ -92,8 +92,11 @@ def read_trials(folder: Path) -> list[Trial]:
     told = read_json(file)
     if not isinstance(told, dict) or told.get("format") != FORMAT:
         raise InputError(f"{file} holds no trials of format {FORMAT}, the one this cascaded reads: move it away")
-    return [_read_trial(each) for each in told["trials"]]
+    with parsing(file, "move it away"):
+        return [_read_trial(each) for each in told["trials"]]
 
 
 def _read_trial(told: dict[str, Any]) -> Trial:
+    for each, kind in ((told, Trial), *((change, Change) for change in told["changes"])):
+        check_types({name: value for name, value in each.items() if name != "changes"}, kind)
     return Trial(**{**told, "changes": tuple(Change(**each) for each in told["changes"])})

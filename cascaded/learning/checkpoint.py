@@ -98,7 +98,7 @@ def load_checkpoint(place: Path) -> Checkpoint:
     model, optimiser, position = parts.values()
     try:
         return Checkpoint(load(model), load(optimiser), json.loads(position))
-    except (SafetensorError, ValueError) as error:
+    except (SafetensorError, ValueError, RecursionError) as error:
         raise DamagedError(f"checkpoint {place} holds something else ({error})") from error
 
 

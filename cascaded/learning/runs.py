@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.files import read_json, sha256, write_json
+from cascaded.files import check_types, read_json, sha256, write_json
+from cascaded.learning.recipe import Recipe
 from cascaded.learning.spec import Spec
 from cascaded.shell import program
 
@@ -128,7 +129,7 @@ def begin(folder: Path, spec: Spec, fingerprint: str, inputs: Inputs, made_with:
     """Say what the run is and which images it has, once all is known to be good; later, hold the images against it."""
     file = folder / "spec.json"
     told = read_json(file) if file.exists() else {**spec.to_json(), "images": fingerprint, "made_with": made_with}
-    if told.get("images") != fingerprint:
+    if not isinstance(told, dict) or told.get("images") != fingerprint:
         raise InputError(
             f"{spec.data} holds other images than those that {folder} began with: bring them back, or choose another "
             "--out"
@@ -139,10 +140,16 @@ def begin(folder: Path, spec: Spec, fingerprint: str, inputs: Inputs, made_with:
 
 def read_inputs(folder: Path) -> Inputs:
     """What the network of a run takes."""
-    told = read_json(folder / "spec.json").get("inputs")
+    told = read_json(folder / "spec.json")
     try:
-        return Inputs(**{name: tuple(value) for name, value in told.items()})
-    except (AttributeError, TypeError) as error:
+        told = told["inputs"]
+        check_types(told, Inputs)
+        inputs = Inputs(**{name: tuple(value) for name, value in told.items()})
+        channels = inputs.shape[0] if len(inputs.shape) == 3 and min(inputs.shape) > 0 else 0
+        if not channels or len(inputs.mean) != channels or len(inputs.std) != channels:
+            raise ValueError(f"mean and deviation do not fit channels, height and width {list(inputs.shape)}")
+        return inputs
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{folder / 'spec.json'} does not tell what its network takes ({error}): {resume_command(folder)} adds it"
         ) from error
@@ -153,8 +160,15 @@ def read_spec(folder: Path) -> Spec:
     told = read_json(folder / "spec.json")
     try:
         about = {"made_with", "images", "inputs"}  # known of the run, not asked for
-        return Spec.from_json({name: value for name, value in told.items() if name not in about})
-    except (AttributeError, KeyError, TypeError) as error:
+        told = {name: value for name, value in told.items() if name not in about}
+        for each, kind in ((told, Spec), (told["recipe"], Recipe)):
+            check_types(each, kind)
+        spec = Spec.from_json(told)
+        _ = spec.method
+        return spec
+    except InputError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder / 'spec.json'} does not describe a run ({error}): it is damaged") from error
 
 
@@ -209,7 +223,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     try:
         lines = file.read_text().splitlines(keepends=True) if file.exists() else []
         return [dict(json.loads(line)) for line in lines if line.endswith("\n")]
-    except (OSError, TypeError, ValueError) as error:
+    except (OSError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{file} does not hold a line of JSON an epoch ({error}): it is damaged, remove it") from error
 
 
@@ -240,6 +254,8 @@ def is_done(folder: Path) -> bool:
     last = last_metrics(folder)
     if last is None or not (folder / "spec.json").exists():
         return False
+    if not all(type(last.get(name)) is int for name in ("epoch", "step")):
+        raise InputError(f"the last line of {folder / 'metrics.jsonl'} has no epoch and step: it is damaged, remove it")
     if last["epoch"] < read_spec(folder).recipe.epochs:
         return False
     places = [place for place in checkpoint_places(folder) if int(place.name) == last["step"]]

@@ -17,7 +17,8 @@ from cascaded.errors import InputError
 from cascaded.learning import checkpoint
 from cascaded.learning.runs import Inputs, read_inputs, read_spec, resume_command
 from cascaded.learning.spec import Spec
-from cascaded.learning.training import build
+from cascaded.learning.trainer import Position
+from cascaded.learning.training import build, check_shapes
 
 OVERSHOOT = 1e-3
 """How far floats may lie outside 0..1: rounding of a resize or of half precision, a quarter of a grey level."""
@@ -71,13 +72,19 @@ def load_run(folder: Path | str, device: torch.device | str = "cpu") -> Trained:
     found = checkpoint.newest(folder)
     if found is None:
         raise InputError(f"{folder} has no checkpoint yet: wait for the first one, or run {resume_command(folder)}")
-    net = build(spec, len(inputs.classes), torch.Size(inputs.shape))
+    shape = torch.Size(inputs.shape)
+    try:
+        check_shapes(spec, len(inputs.classes), shape, {name: each.shape for name, each in found.model.items()})
+    except InputError as error:
+        raise InputError(f"the checkpoint in {folder} is of another network ({error})") from error
+    net = build(spec, len(inputs.classes), shape)
     try:
         net.load_state_dict(found.model)
     except RuntimeError as error:
         told = str(error).splitlines()[-1].strip()
         raise InputError(f"the checkpoint in {folder} is of another network ({told}): bring its own back") from error
-    return Trained(folder, spec, inputs, net.to(device).eval(), digest(found.model), int(found.position["step"]))
+    step = Position.from_json(found.position).step
+    return Trained(folder, spec, inputs, net.to(device).eval(), digest(found.model), step)
 
 
 def check_range(images: Tensor, if_normalised: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from safetensors.torch import load, save
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
+from cascaded.files import check_types
 from cascaded.learning.checkpoint import Checkpoint
 from cascaded.learning.feed import Feed
 from cascaded.learning.learner import Learner, accuracy, fill_statistics
@@ -43,6 +45,20 @@ class Position:
     loss: float = 0.0
     seconds: float = 0.0
     metrics: int = 0
+
+    @classmethod
+    def from_json(cls, told: Any) -> Position:
+        """The position in a checkpoint, with the types and signs that it was written with."""
+        try:
+            check_types(told, cls)
+            position = cls(**told)
+            if min(position.step, position.seconds, position.metrics) < 0:
+                raise ValueError(f"{position} is negative")
+        except (AttributeError, TypeError, ValueError) as error:
+            raise InputError(
+                f"a checkpoint does not say how far its run is ({error}): bring back an older copy, or train again"
+            ) from error
+        return position
 
 
 class Trainer:
@@ -183,17 +199,18 @@ class Trainer:
         told = self.team.hand_out(json.dumps(found.position).encode() if found else None)
         if not told:
             return
-        self.position = Position(**json.loads(told))
+        self.position = Position.from_json(json.loads(told))
         model = self._shared(found.model if found else {})
         momentum = self._shared(found.optimiser if found else {})
         try:
             self.net.load_state_dict(model)
+            for name, parameter in self.net.named_parameters():
+                if name in momentum:
+                    kept = torch.empty_like(parameter).copy_(momentum[name])
+                    self.optimiser.state[parameter]["momentum_buffer"] = kept
         except RuntimeError as error:
             told = str(error).splitlines()[-1].strip()
             raise InputError(f"the checkpoint is of another network ({told}): bring this run's own back") from error
-        for name, parameter in self.net.named_parameters():
-            if name in momentum:
-                self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(momentum[name])
 
     def _shared(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         return tensors if self.team.size == 1 else load(self.team.hand_out(save(tensors) if self.team.leads else None))

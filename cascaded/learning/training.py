@@ -7,7 +7,7 @@ import os
 import platform
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,6 +150,30 @@ def build(spec: Spec, classes: int, shape: torch.Size) -> Cascade:
         heads=spec.method.heads,
         generator=generator_at(spec.seed, "weights"),
     )
+
+
+def check_shapes(spec: Spec, classes: int, shape: torch.Size, found: Mapping[str, Sequence[int]]) -> None:
+    """That weights fit a spec, before memory is taken for the network: a file may ask for one of any size.
+
+    Args:
+        spec: What the file says the network is.
+        classes: How many classes it says there are.
+        shape: Of an image.
+        found: Names and shapes of the weights that the file holds.
+    """
+    try:
+        with torch.device("meta"):
+            wanted = dict(build(spec, classes, shape).named_parameters())  # statistics have as many steps as were seen
+    except (RuntimeError, TypeError, OverflowError) as error:
+        told = str(error).strip().split("\n")[0]
+        raise InputError(f"no network can be built as its file says ({told}): bring its own back") from error
+    for name, tensor in wanted.items():
+        if name not in found or tuple(found[name]) != tuple(tensor.shape):
+            has = f"shape {tuple(found[name])}" if name in found else "none"
+            raise InputError(
+                f"the weights are of another network ({name} has {has}, the spec asks for {tuple(tensor.shape)}): "
+                "bring its own back"
+            )
 
 
 class _Asked:

@@ -69,6 +69,8 @@ def check_sizes(**sizes: int) -> None:
 def initialise(net: Cascade, generator: torch.Generator | None) -> Cascade:
     """Kaiming fan-out for convolutions, torch's own for heads; channels last, which is faster (docs/performance.md)."""
     for module in net.modules():
+        if any(each.is_meta for each in module.parameters(recurse=False)):
+            continue  # shapes alone
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu", generator=generator)
         elif isinstance(module, nn.Linear):

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.files import read_json
+from cascaded.files import check_types, fits, read_json
 from cascaded.learning.recipe import Recipe
 from cascaded.learning.runs import Inputs
 from cascaded.learning.spec import Spec
-from cascaded.pretrained.json_types import check_types, fits
 from cascaded.progress import readable
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"

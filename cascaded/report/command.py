@@ -81,7 +81,7 @@ def _clear(folder: Path, names: list[str]) -> None:
 
     note = folder / ".drawn.json"
     before = read_json(note) if note.exists() else []
-    for name in before:
-        if name not in names and Path(name).name == name:
+    for name in before if isinstance(before, list) else []:
+        if isinstance(name, str) and name not in names and Path(name).name == name:
             (folder / name).unlink(missing_ok=True)
     write_json(note, names)

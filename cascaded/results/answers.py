@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.files import read_json, write_json
+from cascaded.files import check_digest, check_types, fits, read_json, with_digest, write_json
 from cascaded.results.asked import Asked
 from cascaded.results.groups import Answered
 from cascaded.results.questions import Question, Settings
@@ -37,8 +37,9 @@ def read_results(file: Path) -> dict[str, Any]:
 
 def read_answers(subject: Subject) -> Answered[Asked]:
     """What was answered of a subject, without its traces."""
-    answers = {}
-    for name, each in read_results(subject.file).get("analyses", {}).items():
+    answers, known_of = {}, read_results(subject.file)
+    check_digest(subject.file, known_of, f"cascaded analyse {subject.file.parent} computes again what was changed")
+    for name, each in known_of.get("analyses", {}).items():
         for of, known in each.items():
             if isinstance(known, dict) and "asked" in known:  # else an older cascaded's
                 answers[name, of] = _read_answer(subject, name, known)
@@ -47,10 +48,11 @@ def read_answers(subject: Subject) -> Answered[Asked]:
 
 def _read_answer(subject: Subject, name: str, known: dict[str, Any]) -> tuple[Asked, dict[str, Any]]:
     try:
+        check_types(known["asked"], Asked)
         asked, result = Asked.from_json(known["asked"]), known["result"]
-        if not isinstance(result["headline"], dict):
+        if not fits(result["headline"], dict[str, float | None]):
             raise TypeError("headline")
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         way = f"{program()} analyse {subject.file.parent} --only {name} --again"
         raise InputError(f"{subject.file} was changed, {name} is not what cascaded writes any more: {way}") from error
     return asked, result
@@ -115,7 +117,7 @@ def _update(subject: Subject, change: Callable[[dict[str, Any]], object]) -> Non
         with FileLock(lock):
             told = {"analyses": {}, "missing": {}, "refused": {}} | read_results(subject.file) | _about(subject)
             change(told)
-            write_json(subject.file, told)
+            write_json(subject.file, with_digest(told))
     except PermissionError as error:
         raise InputError(f"{subject.file} cannot be written ({error.strerror}): make its folder writable") from error
 

@@ -167,7 +167,7 @@ def _with_earlier(answered: Answered, names: Sequence[str]) -> Answered:
 def _compare(
     all_answered: list[Answered], settings: Settings, file: Path, console: Console, lambdas: bool = True
 ) -> None:
-    from cascaded.files import write_json
+    from cascaded.files import with_digest, write_json
     from cascaded.progress import progress
     from cascaded.results.groups import grouped
     from cascaded.results.summary import rows, summarise
@@ -175,7 +175,7 @@ def _compare(
     groups = grouped(all_answered)
     with progress("comparing", len(rows(groups))) as bar:
         told = summarise(groups, settings, told=bar.advance)
-    write_json(file, told)
+    write_json(file, with_digest(told))
     for name, effect in told["lambda_effect"].items() if lambdas else ():
         accuracies = zip(effect.get("lambdas", []), effect.get("estimates", []), strict=True)
         cells = ", ".join(f"{lam}: {shown(each['value'])}" for lam, each in accuracies) or effect["not measured"]

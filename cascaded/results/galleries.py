@@ -88,6 +88,8 @@ def read_ends(file: Path) -> dict[str, UInt8[np.ndarray, "shown channels height 
     from safetensors.numpy import load_file
 
     try:
-        return load_file(file)
-    except (OSError, SafetensorError):
+        found = load_file(file)
+    except (OSError, SafetensorError, ValueError, TypeError, KeyError):  # types that NumPy does not have, too
         return {}
+    known = {kind: found[kind] for kind in KINDS if kind in found}
+    return known if all(each.dtype == np.uint8 and each.ndim == 4 for each in known.values()) else {}

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from cascaded.errors import InputError
+from cascaded.files import check_types
 
 Protocol = Literal["persistent", "transient"]
 
@@ -94,9 +95,11 @@ class Origin:
     def from_json(cls, told: dict[str, Any]) -> Origin:
         """What `to_json` gave, back from JSON. What a later version may have added is passed over."""
         known = {each.name for each in fields(cls)}
+        check_types(told, cls)
         told = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
         if told.get("noise") is not None:
             parts = {each.name for each in fields(Noising)}
+            check_types(told["noise"], Noising)
             told["noise"] = Noising(**{name: value for name, value in told["noise"].items() if name in parts})
         return cls(**{name: value for name, value in told.items() if name in known})
 

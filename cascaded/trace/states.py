@@ -79,7 +79,7 @@ def load_states(file: Path) -> States:
                 raise InputError(f"{file} holds no states of format {FORMAT}: record them again with --states")
             arrays = {name: opened.get_tensor(name) for name in ARRAYS}
         return States(origin=Origin.from_json(json.loads(told["origin"])), **arrays)
-    except (OSError, SafetensorError, ValueError, TypeError, KeyError) as error:
+    except (OSError, SafetensorError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{file} cannot be read ({error}): record it again with --states") from error

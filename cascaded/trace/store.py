@@ -94,9 +94,12 @@ class Recording:
         """How many items an interrupted recording of the very same has left."""
         if not (self.part.exists() and self.note.exists()):
             return 0
-        told = read_json(self.note)
-        same = told.get("header") == self._key()
-        return int(told["done"]) if same and self.part.stat().st_size == self._size() else 0
+        try:
+            told = read_json(self.note)
+            same = told["header"] == self._key() and type(told["done"]) is int and 0 <= told["done"] <= self.items
+        except (InputError, KeyError, TypeError):  # a damaged note: nothing is known to be recorded
+            return 0
+        return told["done"] if same and self.part.stat().st_size == self._size() else 0
 
     def _key(self) -> str:
         return hashlib.sha256(self.header + str(self.portions).encode()).hexdigest()
@@ -220,7 +223,7 @@ def _opened(file: Path) -> tuple[dict[str, str], Form, int]:
         with file.open("rb") as raw:
             length = int.from_bytes(raw.read(8), "little")
             header = json.loads(raw.read(length))
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, ValueError, RecursionError) as error:
         way = "check the path" if isinstance(error, OSError) else "it is truncated or something else, record it again"
         raise InputError(f"{file} is no trace ({error}): {way}") from error
     if ABOUT not in told or DIGEST not in told or "logits" not in header:
@@ -228,6 +231,9 @@ def _opened(file: Path) -> tuple[dict[str, str], Form, int]:
     header.pop("__metadata__")
     if unknown := [each["dtype"] for each in header.values() if each["dtype"] not in KINDS]:
         raise InputError(f"{file} holds {unknown[0]}, a trace holds {', '.join(KINDS)}: record it again")
+    shape = header["logits"]["shape"]
+    if "labels" not in header or not set(header) <= set(ARRAYS) or len(shape) != 3 or 0 in shape:
+        raise InputError(f"{file} holds {', '.join(header)} and logits of shape {shape}: give an unchanged trace")
     by_place = sorted(header.items(), key=lambda each: each[1]["data_offsets"][0])
     form = Form({name: (np.dtype(KINDS[each["dtype"]]), tuple(each["shape"])) for name, each in by_place})
     return told, form, 8 + length
@@ -239,7 +245,7 @@ def _origin(file: Path, told: Mapping[str, str]) -> Origin:
         if about["format"] != FORMAT:
             raise InputError(f"{file} is a trace of format {about['format']}, this cascaded reads {FORMAT}: update it")
         return Origin.from_json(about["origin"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{file} does not tell where it came from ({error}): record it again") from error

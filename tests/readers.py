@@ -1,0 +1,319 @@
+"""Every reader of files, with a valid file that it reads: what the fuzz test damages."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import cascaded
+from cascaded.analysis.stopping import Form as StopperForm
+from cascaded.analysis.stopping import Stopper, load_stopper
+from cascaded.cli import run
+from cascaded.data import judgements
+from cascaded.data import load as load_images
+from cascaded.data.cache import fetch, latest
+from cascaded.demo import plan
+from cascaded.exhibits.exhibition import exhibition
+from cascaded.exhibits.material import gather
+from cascaded.experiments.page import results_page
+from cascaded.files import sha256, write_json
+from cascaded.learning.checkpoint import load_checkpoint
+from cascaded.learning.runs import MANIFEST, PARTS, checkpoint_places, is_done, manifest_of, read_spec
+from cascaded.learning.training import Where, train
+from cascaded.predict.picture import read_picture
+from cascaded.results.answers import answer_all
+from cascaded.results.galleries import read_ends
+from cascaded.results.questions import Settings
+from cascaded.results.subjects import find_subjects
+from cascaded.trace.states import load_states
+from cascaded.trace.store import Form, Recording, load_trace, note_of, read_header
+from tests.made_traces import made_run, made_trace
+from tests.samples import READERS, Sample, reader
+from tests.tiny_data import tiny_data
+
+RESULTS = Path(__file__).parent.parent / "results" / "laptop"
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory, tiny_run) -> Callable[[str], Sample]:
+    """`sample("trace")`: a sample by the name of its reader, each in a folder of its own, made once."""
+    made: dict[str, Sample] = {}
+
+    def find(name: str) -> Sample:
+        if name not in made:
+            made[name] = READERS[name](tmp_path_factory.mktemp("sample"), tiny_run)
+        return made[name]
+
+    return find
+
+
+# --- runs
+
+
+def copied(place: Path, tiny: Callable[..., Path]) -> Path:
+    """A finished run that may be damaged."""
+    return Path(shutil.copytree(tiny(), place / "0"))
+
+
+def checkpoint(place: Path, tiny: Callable[..., Path], part: str) -> Sample:
+    folder = checkpoint_places(copied(place, tiny))[-1]
+    whole = load_checkpoint(folder)
+
+    def read() -> None:
+        found = load_checkpoint(folder)
+        assert found.position == whole.position
+        for before, now in ((whole.model, found.model), (whole.optimiser, found.optimiser)):
+            assert before.keys() == now.keys()
+            assert all(torch.equal(before[name], now[name]) for name in before)
+
+    return Sample(folder / part, part.rpartition(".")[2], read)
+
+
+for part in (*PARTS, MANIFEST):
+    reader(checkpoint, f"checkpoint {part}", part=part)
+
+
+def forged_checkpoint(place: Path, tiny: Callable[..., Path], part: str) -> Sample:
+    """The manifest fits what was changed: a stranger can write one."""
+    folder = copied(place, tiny)
+    newest = checkpoint_places(folder)[-1]
+
+    def seal() -> None:
+        (newest / MANIFEST).write_bytes(manifest_of({name: sha256(newest / name) for name in PARTS}))
+
+    def read() -> None:
+        cascaded.load_run(folder)
+        train(read_spec(folder), folder, Where(torch.device("cpu")), resume=True)
+
+    return Sample(newest / part, part.rpartition(".")[2], read, seal)
+
+
+for part in PARTS:
+    reader(forged_checkpoint, f"forged checkpoint {part}", part=part)
+
+
+@reader
+def spec(place: Path, tiny: Callable[..., Path]) -> Sample:
+    folder = copied(place, tiny)
+
+    def read() -> None:
+        cascaded.load_run(folder)
+        is_done(folder)
+        read_spec(folder).differences(read_spec(folder))
+
+    return Sample(folder / "spec.json", "json", read)
+
+
+@reader
+def metrics(place: Path, tiny: Callable[..., Path]) -> Sample:
+    folder = copied(place, tiny)
+
+    def read() -> None:
+        is_done(folder)
+        cascaded.load(folder)
+
+    return Sample(folder / "metrics.jsonl", "json", read)
+
+
+# --- traces
+
+
+@reader
+def trace(place: Path, tiny: Callable[..., Path]) -> Sample:
+    whole, file = made_trace(embeddings=True), place / "trace.safetensors"
+    cascaded.save_trace(whole, file)
+
+    def read() -> None:
+        found = load_trace(file)
+        assert read_header(file).steps == found.steps
+        for name in ("logits", "labels", "indices"):
+            assert getattr(found, name).tobytes() == getattr(whole, name).tobytes()
+
+    return Sample(file, "safetensors", read)
+
+
+@reader
+def interrupted_trace(place: Path, tiny: Callable[..., Path]) -> Sample:
+    whole, file = made_trace(), place / "trace.safetensors"
+    form = Form.of(whole.steps, whole.items, whole.classes)
+
+    def begin() -> Recording:
+        return Recording(file, form, whole.origin)
+
+    begin().keep(8)
+    return Sample(note_of(file), "json", lambda: assert_within(begin().done, whole.items))
+
+
+def assert_within(done: int, items: int) -> None:
+    assert 0 <= done <= items
+
+
+@reader
+def states(place: Path, tiny: Callable[..., Path]) -> Sample:
+    folder = copied(place, tiny)
+    run(["record", str(folder), "--states", "2", "--limit", "8", "--threads", "1"])
+    (file,) = (folder / "states").glob("*.safetensors")
+    return Sample(file, "safetensors", lambda: load_states(file))
+
+
+# --- networks to share
+
+
+def network(place: Path, tiny: Callable[..., Path], part: str) -> Sample:
+    cascaded.load(tiny()).save_pretrained(place)
+    return Sample(place / part, part.rpartition(".")[2], lambda: cascaded.load(place))
+
+
+for part in ("config.json", "model.safetensors"):
+    reader(network, f"network {part}", part=part)
+
+
+# --- images and data
+
+
+def image(place: Path, tiny: Callable[..., Path], form: str, mode: str) -> Sample:
+    pixels = np.arange(12 * 10 * 4).astype(np.uint8).reshape(12, 10, 4)
+    file = place / "a" / f"image.{form.lower()}"
+    file.parent.mkdir()
+    Image.fromarray(pixels, "RGBA").convert(mode).save(file, form)
+
+    def read() -> None:
+        read_picture(file).seen((3, 8, 8))
+
+    return Sample(file, form, read)
+
+
+for form, mode in (("PNG", "RGBA"), ("JPEG", "RGB"), ("WEBP", "RGB"), ("GIF", "P"), ("TIFF", "RGB"), ("BMP", "RGB")):
+    reader(image, f"image {form}", form=form, mode=mode)
+
+
+@reader
+def image_folder(place: Path, tiny: Callable[..., Path]) -> Sample:
+    sample = image(place, tiny, "PNG", "RGB")
+    return Sample(sample.file, "PNG", lambda: load_images(place, size=8, cache=place / ".cache"))
+
+
+@reader
+def parquet(place: Path, tiny: Callable[..., Path]) -> Sample:
+    file = tiny_data(place / "data") / "svhn" / "test-00000-of-00001.parquet"
+    (file.parent / "validation-00000-of-00001.parquet").unlink()
+    return Sample(file, "parquet", lambda: load_images(file.parent, "test", cache=place / "cache"))
+
+
+@reader
+def cache(place: Path, tiny: Callable[..., Path]) -> Sample:
+    (place / "data" / "a").mkdir(parents=True)
+    Image.new("RGB", (8, 8)).save(place / "data" / "a" / "one.png")
+    load_images(place / "data", cache=place)
+    (file,) = place.glob("*.safetensors")
+
+    def read() -> None:
+        latest(place, {"name": str(place / "data"), "split": "train"})
+        fetch(file)
+
+    return Sample(file, "safetensors", read)
+
+
+def published(place: Path, tiny: Callable[..., Path], name: str) -> Sample:
+    numbers = np.random.default_rng(0)
+    np.save(place / judgements.COUNTS, numbers.integers(1, 9, (10_000, 10)).astype(np.int8))
+    zipped = {"labels": numbers.integers(0, 9, 50_000, np.uint8), "scores": numbers.random(50_000, np.float32)}
+    np.savez_compressed(place / judgements.CSCORES, **zipped)
+    ask = judgements.cscores if name == judgements.CSCORES else judgements.human_counts
+
+    def read() -> None:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("CASCADED_DATA", str(place))
+            ask(np.arange(4))
+
+    return Sample(place / name, "numpy", read)
+
+
+for name in (judgements.COUNTS, judgements.CSCORES):
+    reader(published, name, name=name)
+
+
+# --- results
+
+
+@reader
+def stopper(place: Path, tiny: Callable[..., Path]) -> Sample:
+    file = place / "stopper.safetensors"
+    Stopper(StopperForm(4, 6, "osd", 8), torch.Generator().manual_seed(0)).save(file)
+    return Sample(file, "safetensors", lambda: load_stopper(file))
+
+
+def analysed(place: Path) -> Path:
+    """Two runs that were recorded, analysed, compared and timed."""
+    for model, good in (("cascaded-td", 3.0), ("cascaded-ce", 2.0)):
+        traces = {"digits-test": made_trace(items=20, good=good, kernel="osd", weights="w")}
+        made_run(place / model / "0", traces, model=model)
+        write_json(place / model / "0" / "clock.json", {"format": 1, "weights": "w", "timings": []})
+    run(["analyse", str(place), "--no-galleries", "--only", "speed_accuracy", "selection_latency"])
+    return place
+
+
+def analysis(place: Path, tiny: Callable[..., Path], file: str) -> Sample:
+    """What was written carries a digest, so that any change in its bytes shows."""
+    analysed(place)
+    return Sample(place / file, "bytes", lambda: exhibition((place,)))
+
+
+for file in ("cascaded-td/0/results.json", "comparison.json"):
+    reader(analysis, f"report of {Path(file).name}", file=file)
+
+
+def outline(place: Path, tiny: Callable[..., Path], file: str) -> Sample:
+    """Without a digest, as an older version wrote it or somebody by hand: its outline is checked."""
+    analysed(place)
+    told = json.loads((place / file).read_text())
+    del told["sha256"]
+    write_json(place / file, told)
+
+    def read() -> None:
+        gather((place,))
+
+    return Sample(place / file, "json", read)
+
+
+for file in ("cascaded-td/0/results.json", "comparison.json"):
+    reader(outline, f"outline of {Path(file).name}", file=file)
+
+
+@reader
+def clock(place: Path, tiny: Callable[..., Path]) -> Sample:
+    subject = find_subjects([analysed(place) / "cascaded-td"])[0]
+    return Sample(subject.runs[0] / "clock.json", "json", lambda: list(answer_all(subject, [], Settings())))
+
+
+@reader
+def galleries(place: Path, tiny: Callable[..., Path]) -> Sample:
+    from safetensors.numpy import save_file
+
+    file = place / "ends.safetensors"
+    save_file({kind: np.zeros((2, 3, 8, 8), np.uint8) for kind in ("fastest", "slowest")}, file)
+    return Sample(file, "safetensors", lambda: read_ends(file))
+
+
+def page(place: Path, tiny: Callable[..., Path], name: str) -> Sample:
+    for each in ("claims.json", "table-lambda.json", "tried.json", "notes.json"):
+        shutil.copy(RESULTS / each, place)
+    return Sample(place / name, "json", lambda: results_page(place, "figures"))
+
+
+for name in ("claims.json", "table-lambda.json", "tried.json", "notes.json"):
+    reader(page, f"results {name}", name=name)
+
+
+@reader
+def demo(place: Path, tiny: Callable[..., Path]) -> Sample:
+    plan.keep(plan.QUICK, place)
+    made_run(place / "runs" / "cascaded-td-lam0" / "0")
+    return Sample(place / "demo.json", "json", lambda: plan.keep(plan.QUICK, place))

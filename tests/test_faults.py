@@ -1,0 +1,140 @@
+"""A full disk and a folder that cannot be written: one sentence, exit code 2, and nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from cascaded.cli import main, run
+from tests.forked import code_of, forked
+from tests.made_traces import made_run, made_trace
+from tests.tiny_data import tiny_data
+from tests.tiny_runs import tiny_run as tiny_run
+
+FULL = 256
+"""Bytes that a file may have where the disk is full."""
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder; locks are empty and always there."""
+    files = (file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".lock"))
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+def typed(words: list[object], limit: int | None = None) -> tuple[int, str]:
+    """Run a command in a process of its own; its exit code and what it printed.
+
+    Args:
+        words: The command.
+        limit: Bytes that a file may have there: a write beyond fails, as it does on a full disk.
+    """
+    reading, writing = os.pipe()
+
+    def work() -> None:
+        os.close(reading)
+        sys.stdout = sys.stderr = os.fdopen(writing, "w")  # a pipe: files are limited
+        sys.argv = ["cascaded", *map(str, words)]
+        if limit is not None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        try:
+            main()
+        finally:
+            sys.stdout.flush()
+
+    child = forked(work)
+    os.close(writing)
+    with os.fdopen(reading) as said:
+        text = said.read()
+    return code_of(child), text
+
+
+def check_refused(code: int, said: str) -> None:
+    """One sentence that says what cannot be written, and no traceback."""
+    assert code == 2, said
+    assert "Traceback" not in said
+    (sentence,) = [line for line in said.splitlines() if line.startswith("cascaded: ")]
+    assert "cannot be" in sentence or "is a file" in sentence, said
+
+
+Command = Callable[[Path, Path], list[object]]
+"""From a prepared folder and the place to write to, what is typed."""
+
+TRAIN = ["train", "--data", "digits", "--width", "4", "--epochs", "1", "--limit", "320", "--threads", "1"]
+SMALL = ["--data-limit", "40", "--epochs", "1", "--width", "2", "--seeds", "0", "--jobs", "1"]
+
+COMMANDS: dict[str, Command] = {
+    "train": lambda made, out: [*TRAIN, "--out", out],
+    "predict": lambda made, out: ["predict", made / "photo.png", "--model", made / "run", "--out", out],
+    "models": lambda made, out: ["models", made / "run", "--save", out],
+    "report": lambda made, out: ["report", made / "analysed", "--out", out],
+    "demo": lambda made, out: ["demo", "--quick", "--out", out],
+    "reproduce": lambda made, out: ["reproduce", "table-lambda", *SMALL, "--out", out],
+    "record": lambda made, out: ["record", made / "run", "--limit", "40", "--threads", "1"],
+    "analyse": lambda made, out: ["analyse", made / "recorded", "--no-galleries", "--only", "speed_accuracy"],
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    """The data that `reproduce` asks for."""
+    return tiny_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture
+def made(tiny_run, tmp_path, data, monkeypatch) -> Path:
+    """A trained run, one that was recorded, one that was analysed, and a photograph."""
+    monkeypatch.setenv("CASCADED_DATA", str(data))
+    folder = tmp_path / "made"
+    shutil.copytree(tiny_run(), folder / "run")
+    trace = {"digits-test": made_trace(items=20, kernel="osd")}
+    made_run(folder / "recorded", trace)
+    made_run(folder / "analysed", trace)
+    run(["analyse", str(folder / "analysed"), "--no-galleries", "--only", "speed_accuracy"])
+    Image.effect_noise((48, 48), 64).convert("RGB").save(folder / "photo.png")
+    return folder
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "reproduce"])  # it starts nine processes
+def test_a_full_disk_ends_in_a_sentence_and_leaves_what_was_there(name, made, tmp_path):
+    before = contents(made)
+    code, said = typed(COMMANDS[name](made, tmp_path / "out"), FULL)
+    check_refused(code, said)
+    after = contents(made)
+    assert {file: after.get(file) for file in before} == before
+    left = [file for file in (*after, *contents(tmp_path / "out")) if ".part" in file]
+    assert not left
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("record", "analyse")])
+def test_a_place_below_a_file_is_refused_in_a_sentence(name, made, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    code, said = typed(COMMANDS[name](made, tmp_path / "file" / "out"))
+    check_refused(code, said)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write into any folder: run the tests as another user")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_read_only_folder_is_refused_in_a_sentence(name, made, tmp_path):
+    before = contents(made)
+    out = tmp_path / "out"
+    out.mkdir()
+    places = [out, *(place for place in (made, *made.rglob("*")) if place.is_dir())]
+    for place in places:
+        place.chmod(0o555)
+    try:
+        check_refused(*typed(COMMANDS[name](made, out / "new")))
+        assert contents(made) == before
+        assert not contents(out)
+    finally:
+        for place in places:
+            place.chmod(0o755)
