@@ -1,7 +1,10 @@
 """What all tests share: shapes are checked at run time, drawn examples are the same in every run."""
 
+import os
 import random
+import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,19 +30,13 @@ settings.register_profile(
 )
 settings.load_profile("cascaded")
 torch.set_num_threads(1)
+# as in an activated environment: commands are then printed as `cascaded ...`, whichever folder a test is in
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Processes that are forked for a test do not need the threads that carry the test's results."""
     config.addinivalue_line("filterwarnings", r"ignore:.* use of fork\(\) may lead to deadlocks:DeprecationWarning")
-    config.addinivalue_line("markers", "long: takes minutes, and is run with -m long alone")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long tests are run where a marker expression names them, and left out otherwise."""
-    if "long" not in str(config.getoption("markexpr")):
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 def seed_all(name: str) -> None:

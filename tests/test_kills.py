@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from cascaded.cli import run
+from cascaded.files import DIGEST
 from cascaded.report.look import STYLE
 from tests.forked import code_of, forked
 from tests.made_traces import made_run, made_trace
@@ -65,7 +66,7 @@ def run_killed(words, at):
 
 
 def contents(place):
-    """Every file below a folder that is not hidden; how long an analysis took is left out."""
+    """Every file below a folder that is not hidden; how long an analysis took, and its digest, are left out."""
     files = {file.relative_to(place): file.read_bytes() for file in place.rglob("*") if file.is_file()}
     shown = {name: content for name, content in files.items() if not name.name.startswith(".")}
     return {name: _untimed(json.loads(each)) if name.suffix == ".json" else each for name, each in shown.items()}
@@ -74,7 +75,7 @@ def contents(place):
 def _untimed(told):
     for answer in (each for by_trace in told.get("analyses", {}).values() for each in by_trace.values()):
         answer.pop("seconds")
-    return told
+    return {name: value for name, value in told.items() if name != DIGEST}
 
 
 def leftovers(place):

@@ -38,7 +38,7 @@ def read_results(file: Path) -> dict[str, Any]:
 def read_answers(subject: Subject) -> Answered[Asked]:
     """What was answered of a subject, without its traces."""
     answers, known_of = {}, read_results(subject.file)
-    check_digest(subject.file, known_of, f"cascaded analyse {subject.file.parent} computes again what was changed")
+    check_digest(subject.file, known_of, f"{program()} analyse {subject.file.parent} computes again what was changed")
     for name, each in known_of.get("analyses", {}).items():
         for of, known in each.items():
             if isinstance(known, dict) and "asked" in known:  # else an older cascaded's

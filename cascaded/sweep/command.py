@@ -68,7 +68,8 @@ def sweep(
             f"--folds is {folds} and --fold {options.fold}: say --folds for all of them, or --fold for one"
         )
     asked = plan(models, lam, seeds, out, folds)
-    options = _fitted(options, asked[0])
+    if not dry_run or any((job.folder / "spec.json").exists() for job in asked):
+        options = _fitted(options, asked[0])  # a dry run of new runs needs no data: it may not be here yet
     train_jobs(dict.fromkeys(asked, options), engine=engine, address=address, jobs=jobs, dry_run=dry_run)
 
 
