@@ -71,9 +71,14 @@ def with_digest(content: dict[str, Any]) -> dict[str, Any]:
     return {**rest, DIGEST: hashlib.sha256(told.encode()).hexdigest()}
 
 
+def is_changed(content: dict[str, Any]) -> bool:
+    """Whether content differs from what its digest was computed of."""
+    return DIGEST in content and with_digest(content)[DIGEST] != content[DIGEST]
+
+
 def check_digest(file: Path, content: dict[str, Any], way: str) -> None:
     """That content has the digest it was written with; an older version wrote none."""
-    if DIGEST in content and with_digest(content)[DIGEST] != content[DIGEST]:
+    if is_changed(content):
         raise InputError(f"{file} was changed after cascaded wrote it, its digest differs: {way}")
 
 

@@ -118,8 +118,8 @@ def cores() -> int:
 
 
 def counted(number: int, what: str) -> str:
-    """`1 epoch`, `9 epochs`."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
+    """A count with its noun: 1 image, 1,200 images, 2 classes."""
+    return f"{number:,} {what}" + ("" if number == 1 else "es" if what.endswith("s") else "s")
 
 
 def minutes(seconds: float) -> str:

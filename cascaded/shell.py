@@ -17,17 +17,25 @@ def program() -> str:
     `cascaded` itself if that name on the PATH is this installation; otherwise the path of its script, such as
     `.venv/bin/cascaded` after `make demo`; `python -m cascaded` with this interpreter if there is no script.
     """
-    script = Path(sys.executable).with_name("cascaded.exe" if os.name == "nt" else "cascaded")
+    script = Path(sys.executable or "python").with_name("cascaded.exe" if os.name == "nt" else "cascaded")
     if not script.exists():
-        return f"{shlex.quote(sys.executable)} -m cascaded"
+        return f"{shlex.quote(sys.executable or 'python')} -m cascaded"
     on_path = shutil.which("cascaded")
     if on_path is not None and os.path.samefile(on_path, script):
         return "cascaded"
-    here = Path.cwd()
-    return shlex.quote(str(script.relative_to(here) if script.is_relative_to(here) else script))
+    near = os.path.relpath(script) if script.is_relative_to(_here()) else str(script)
+    return shlex.quote(near if os.sep in near else os.path.join(os.curdir, near))
 
 
-COMMANDS = "analyse|clock|crossval|record|report|reproduce|sweep|train"
+def _here() -> Path:
+    """The current folder; one that was deleted contains nothing."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.devnull)
+
+
+COMMANDS = "analyse|bench|clock|crossval|data|demo|models|predict|record|report|reproduce|sweep|train"
 
 
 def typed(text: str) -> str:

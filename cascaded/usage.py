@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from difflib import get_close_matches
 from itertools import takewhile
 from typing import Any
@@ -16,9 +16,9 @@ from cascaded.errors import InputError
 from cascaded.shell import program
 
 try:  # an interface that tyro may change: without it, tyro explains the same in a box of several lines
-    from tyro import _errors as parsing
+    from tyro import _errors as tyro_errors
 except ImportError:
-    parsing = None
+    tyro_errors = None
 
 KINDS = {"INT": "a whole number", "FLOAT": "a number", "PATH": "a path", "STR": "a word"}
 
@@ -38,29 +38,27 @@ def parse_errors(explain: Callable[[Any], str | None]) -> Iterator[None]:
             if sentence := explain(event):
                 raise InputError(sentence)
 
-    if parsing is None:
-        yield
-        return
-    with parsing.on_parse_error(handle):
+    hook = getattr(tyro_errors, "on_parse_error", None)
+    with hook(handle) if hook else nullcontext():
         yield
 
 
 def explained(event: Any, function: Callable[..., Any], name: str, words: Sequence[str]) -> str | None:
     """What is wrong with a command line, in one sentence; None where only tyro knows."""
-    assert parsing is not None
+    assert tyro_errors is not None
     see = f"see {program()} {name} --help"
     match event:
-        case parsing.UnrecognizedArgs():
+        case tyro_errors.UnrecognizedArgs():
             return _unknown(function, name, words) or f"unexpected argument {event.tokens[0]!r}: leave it out, or {see}"
-        case parsing.MissingArgs():
+        case tyro_errors.MissingArgs():
             option = event.missing_arguments[0].arg
             return _unknown(function, name, words) or f"{option.display_name()} is missing: give {_expected(option)}"
-        case parsing.BadValue(reason="too_few_values"):
+        case tyro_errors.BadValue(reason="too_few_values"):
             option = event.argument.display_name()
             return _unknown(function, name, words) or f"{option} has no value: give {_expected(event.argument)}; {see}"
-        case parsing.InvalidChoice():
+        case tyro_errors.InvalidChoice():
             return f"{event.argument.display_name()} is {event.value!r}: give one of {', '.join(event.choices)}"
-        case parsing.InstantiationFailure():
+        case tyro_errors.InstantiationFailure():
             option = event.argument
             if option is None:
                 return f"{event.message.splitlines()[0].rstrip('.')}: {see}"
@@ -76,7 +74,7 @@ def _unknown(function: Callable[..., Any], name: str, words: Sequence[str]) -> s
         if option in known or not re.match(r"--?[a-zA-Z]", option):
             continue
         near = [each for each in known if each.startswith(option)] or get_close_matches(option, known, n=1)
-        way = f"say {near[0]}?" if near else f"see {program()} {name} --help"
+        way = f"did you mean {near[0]}?" if near else f"see {program()} {name} --help"
         return f"there is no option {option} of cascaded {name}: {way}"
     return None
 

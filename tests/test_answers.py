@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cascaded import analysis
-from cascaded.errors import InputError
+from cascaded.errors import CascadedWarning, InputError
 from cascaded.results import answers
 from cascaded.results.answers import answer_all, read_results
 from cascaded.results.questions import Settings
@@ -167,7 +167,21 @@ def test_an_answer_that_was_changed_by_hand_is_computed_again(tmp_path, change):
     told = read_results(who.file)
     told["analyses"]["speed_accuracy"]["digits-test"].update(change)
     who.file.write_text(json.dumps(told))
-    assert ask(who, ["speed_accuracy"]) == first
+    with pytest.warns(CascadedWarning, match="was changed after cascaded wrote it: it is made again"):
+        assert ask(who, ["speed_accuracy"]) == first
+
+
+def test_a_number_that_was_changed_by_hand_is_computed_again(tmp_path):
+    who = subject(tmp_path, {"digits-test": made_trace()})
+    ask(who, ["speed_accuracy"])
+    whole = read_results(who.file)
+    told = read_results(who.file)
+    told["analyses"]["speed_accuracy"]["digits-test"]["result"]["headline"]["accuracy"] = 0.123
+    who.file.write_text(json.dumps(told))
+    with pytest.warns(CascadedWarning, match="it is made again"):
+        ask(who, ["speed_accuracy"])
+    again = read_results(who.file)["analyses"]["speed_accuracy"]["digits-test"]["result"]
+    assert again == whole["analyses"]["speed_accuracy"]["digits-test"]["result"]
 
 
 @pytest.mark.parametrize("change", [{"analyses": []}, {"missing": None}, {"analyses": {"speed_accuracy": 3}}])

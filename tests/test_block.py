@@ -81,7 +81,7 @@ def test_a_cascade_refuses_what_was_changed_after_its_layers_were_made():
 
 
 def test_an_instance_norm_is_told_how_it_can_stay():
-    with pytest.raises(InputError, match="or say track_running_stats=False"):
+    with pytest.raises(InputError, match="or set track_running_stats=False"):
         Layers(nn.InstanceNorm2d(2, track_running_stats=True))
 
 

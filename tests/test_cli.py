@@ -175,4 +175,4 @@ def test_train_from_nothing_then_again(tmp_path, cascaded, capsys):
     with pytest.raises(SystemExit) as ended:
         cascaded(*words, str(tmp_path / "runs"))
     assert ended.value.code == 2
-    assert "holds this run already: say --resume" in capsys.readouterr().err
+    assert "holds this run already: resume it with" in capsys.readouterr().err

@@ -43,7 +43,7 @@ def read_damaged(sample: Sample, examples: int) -> int:
         sample.file.write_bytes(content)
         if sample.prepare is not None:
             sample.prepare()
-        with suppress(InputError), guarded():
+        with guarded(), suppress(InputError):
             sample.read()
 
     try:
@@ -98,7 +98,7 @@ def test_weights_that_are_smaller_than_their_config_asks_for_are_refused_before_
     config = read_json(tmp_path / "config.json")
     config["spec"]["recipe"]["width"] = 4096  # 180 GB of weights
     write_json(tmp_path / "config.json", config)
-    with pytest.raises(InputError, match=r"the spec asks for \(4096"), guarded():
+    with pytest.raises(InputError, match=r"the network needs \(4096"), guarded():
         cascaded.load(tmp_path)
 
 

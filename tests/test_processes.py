@@ -129,7 +129,7 @@ def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
     ended = torchrun(
         [
             [*arguments, "--out", str(two)],
-            [*arguments, "--out", str(begun), "--resume"],
+            ["--resume", str(begun), "--device", "cpu"],
             [*arguments, "--out", str(half), "--epochs", "1", "--precision", "bfloat16"],
             [*arguments, "--out", str(two)],
         ],
@@ -146,7 +146,7 @@ def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
     assert len(read_metrics(half / "0")) == 1
 
     assert ended.returncode != 0
-    assert ended.stderr.count("holds this run already: say --resume") == 1
+    assert ended.stderr.count("holds this run already: resume it with") == 1
     assert "Warning" not in ended.stderr
     assert "gloo" not in ended.stderr
 

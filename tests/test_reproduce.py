@@ -314,7 +314,7 @@ def test_in_a_fresh_clone_the_claims_are_the_published_ones(tmp_path, monkeypatc
 def test_without_the_repository_there_are_no_published_claims(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ledger_module, "PUBLISHED", tmp_path / "site-packages" / "results")
-    message = rf"in out/reproduce-laptop, and .*results/laptop holds no published results: {PROGRAM} reproduce "
+    message = rf"and published results come with a clone of the repository alone: {PROGRAM} reproduce "
     with pytest.raises(InputError, match=message):
         reproduce(("claims",))
 

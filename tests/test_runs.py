@@ -65,7 +65,7 @@ def test_a_run_is_entered_once_and_then_resumed(tmp_path):
     begin(tmp_path, spec, "abc", INPUTS, made_with={"torch": "3"})
     assert read_json(tmp_path / "spec.json")["made_with"] == {"torch": "2"}
     command = re.escape(f"{program()} train --resume {tmp_path}")
-    with pytest.raises(InputError, match=f"holds this run already: say --resume to continue it, {command}, or"):
+    with pytest.raises(InputError, match=f"holds this run already: resume it with {command}, or"):
         enter(tmp_path, spec, resume=False)
     changed = Spec("digits", recipe=Recipe(epochs=3, rate=0.2))
     with pytest.raises(InputError, match=r"is another run \(epochs 2 -> 3, rate 0.1 -> 0.2\)"):

@@ -8,8 +8,9 @@ import sys
 import pytest
 
 from cascaded import __version__
+from cascaded.cli import COMMANDS as ALL
 from cascaded.cli import run
-from cascaded.shell import program, typed
+from cascaded.shell import COMMANDS, program, typed
 
 
 @pytest.fixture
@@ -72,3 +73,25 @@ def test_help_names_every_default(command, capsys):
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "(default: " in text
     assert not [each for each in ("(default: None)", "(default: )") if each in text]
+
+
+def test_in_its_own_folder_the_script_is_named_so_that_the_shell_finds_it(installed, monkeypatch):
+    monkeypatch.chdir(installed)
+    assert program() == "./cascaded"
+    assert version_of(program()) == ["cascaded", __version__]
+
+
+def test_a_deleted_folder_and_an_unknown_interpreter_still_give_a_command(installed, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert shlex.split(program()) == [str(installed / "cascaded")]
+    monkeypatch.setattr(sys, "executable", "")
+    assert program() == "python -m cascaded"
+
+
+def test_stored_commands_are_printed_as_they_are_typed(installed):
+    assert set(COMMANDS.split("|")) == set(ALL)
+    assert typed("cascaded record a; cascaded analyse a") == f"{program()} record a; {program()} analyse a"
+    assert typed("the cascaded schedule") == "the cascaded schedule"

@@ -33,7 +33,7 @@ def sweep(tmp_path, monkeypatch):
     return run
 
 
-def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, capsys):
+def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, capsys, monkeypatch):
     runs = tmp_path / "runs"
     trained, blocked, taken = (runs / name / "0" for name in ("cascaded-td-lam0", "cascaded-ce", "serial-ce"))
     blocked.mkdir(parents=True)
@@ -56,6 +56,11 @@ def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, c
     assert "another process" in told
     assert is_done(blocked)
     assert (trained / "metrics.jsonl").stat().st_mtime_ns == before  # what is done is left alone
+
+    monkeypatch.setattr("cascaded.learning.fit.training_images", None)  # the data may have moved since
+    small = ["--data", "digits", "--limit", "64", "--width", "2"]  # epochs and batch size are those of the runs
+    cli.run(["sweep", *small, "--models", "cascaded-ce", "--out", str(runs)])
+    assert "1 done" in capsys.readouterr().out
 
     with pytest.raises(SystemExit) as ended:
         sweep("--models", "cascaded-td", "--lam", "0", "--epochs", "2")

@@ -143,7 +143,7 @@ def test_another_run_in_the_folder_is_refused(uninterrupted):
     folder = uninterrupted("cascaded-td")
     with pytest.raises(InputError, match=r"is another run \(seed 0 -> 1\)"):
         train(spec(seed=1), folder, HERE, resume=True)
-    with pytest.raises(InputError, match="say --resume"):
+    with pytest.raises(InputError, match="resume it with"):
         train(spec(), folder, HERE)
 
 

@@ -14,9 +14,9 @@ WRONG = [
     ("predict x.jpg --stop 0.5 --stop abc", f"--stop is 'abc': give a number; see {program()} predict --help"),
     ("predict x.jpg --stop", f"--stop has no value: give a number; see {program()} predict --help"),
     ("predict x.jpg --stop 0.9 0.8", f"unexpected argument '0.8': leave it out, or see {program()} predict --help"),
-    ("predict x.jpg --stopp 0.1", "there is no option --stopp of cascaded predict: say --stop?"),
-    ("predict x.jpg --stopp=0.1", "there is no option --stopp of cascaded predict: say --stop?"),
-    ("predict x.jpg --no-drow", "there is no option --no-drow of cascaded predict: say --no-draw?"),
+    ("predict x.jpg --stopp 0.1", "there is no option --stopp of cascaded predict: did you mean --stop?"),
+    ("predict x.jpg --stopp=0.1", "there is no option --stopp of cascaded predict: did you mean --stop?"),
+    ("predict x.jpg --no-drow", "there is no option --no-drow of cascaded predict: did you mean --no-draw?"),
     ("predict x.jpg --draw=yes", f"unexpected argument 'yes': leave it out, or see {program()} predict --help"),
     ("predict x.jpg -s 3", f"there is no option -s of cascaded predict: see {program()} predict --help"),
     ("train foo", f"unexpected argument 'foo': leave it out, or see {program()} train --help"),
@@ -25,8 +25,8 @@ WRONG = [
     ("train --val_frac x", f"there is no option --val-frac of cascaded train: see {program()} train --help"),
     ("train --data", f"--data has no value: give a word; see {program()} train --help"),
     ("train --out", f"--out has no value: give a path; see {program()} train --help"),
-    ("train --thr 3", "there is no option --thr of cascaded train: say --threads?"),
-    ("bench --widht 3", "there is no option --widht of cascaded bench: say --width?"),
+    ("train --thr 3", "there is no option --thr of cascaded train: did you mean --threads?"),
+    ("bench --widht 3", "there is no option --widht of cascaded bench: did you mean --width?"),
     ("bench --width wide 3", f"--width is 'wide 3': give whole numbers; see {program()} bench --help"),
     ("clock runs --thresholds 0.5 x", f"--thresholds is '0.5 x': give numbers; see {program()} clock --help"),
     ("data shoe", "action is 'shoe': give one of list, show, check, noise"),
@@ -56,6 +56,8 @@ def test_every_command_explains_an_option_that_it_does_not_have_in_one_sentence(
 
 
 def test_a_version_of_tyro_without_the_hook_explains_it_in_a_box(monkeypatch, capsys):
-    monkeypatch.setattr(usage, "parsing", None)
+    monkeypatch.delattr(usage.tyro_errors, "on_parse_error")
+    assert "could not convert string to float" in wrong(monkeypatch, capsys, "predict x.jpg --stop abc")
+    monkeypatch.setattr(usage, "tyro_errors", None)
     told = wrong(monkeypatch, capsys, "predict x.jpg --stop abc")
     assert "could not convert string to float" in told

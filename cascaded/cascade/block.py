@@ -125,7 +125,7 @@ def check_norms(
         if isinstance(each, _BatchNorm):
             way = fix
         elif isinstance(each, _InstanceNorm) and each.track_running_stats:
-            way = f"{fix}, or say track_running_stats=False"
+            way = f"{fix}, or set track_running_stats=False"
         else:
             continue
         raise InputError(

@@ -10,6 +10,7 @@ gradient of the weights (`jit_bf16:avx512_core`, oneDNN 3.12 in torch 2.13) does
 horizontal padding: they keep whatever the memory contained, finite or not. Of 17,280 combinations of shapes and memory
 formats, those with a kernel of 3 or more fail only if the map is narrower than the stride, in both memory formats; the
 output and the gradient of the input are always right. With explicit padding every tap sees a pixel, and none fails.
+Strided 1x1 convolutions fail in rare cases and are not used: `models/resnet` takes every other pixel before them.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from torch import Generator, Tensor
 from cascaded.data.draws import squares, uniform, whole
 from cascaded.data.noise import Noise
 from cascaded.data.optics import window
-from cascaded.data.words import plural
 from cascaded.errors import InputError
+from cascaded.progress import counted
 
 
 def reflect_crop(
@@ -62,7 +62,7 @@ def normalise(
     mean, std = torch.as_tensor(mean, **per_channel), torch.as_tensor(std, **per_channel)
     if not mean.shape == std.shape == images.shape[1:2]:
         raise InputError(
-            f"images have {plural(images.shape[1], 'channel')}, mean and deviation have shapes {tuple(mean.shape)} and "
+            f"images have {counted(images.shape[1], 'channel')}, mean and deviation have shapes {tuple(mean.shape)}, "
             f"{tuple(std.shape)}: give one number a channel"
         )
     if not (std > 0).all():

@@ -12,11 +12,10 @@ from cascaded.data.catalogue import Source
 from cascaded.data.collect import read_all
 from cascaded.data.columns import Columns
 from cascaded.data.findings import SUGGESTED, Findings, Size, findings, suggested_size
-from cascaded.data.show import counted
+from cascaded.data.show import class_table
 from cascaded.data.sources import described, placed, splits_at
-from cascaded.data.words import plural
 from cascaded.errors import InputError
-from cascaded.progress import say
+from cascaded.progress import counted, say
 
 
 def check(
@@ -47,7 +46,7 @@ def check(
         raise InputError(f"the splits of {name} have different sizes: use --size {suggested_size(sizes)}")
     if problems:
         where, them = f"{name} {split}" if split else name, "it" if problems == 1 else "them"
-        raise InputError(f"{where} has {plural(problems, 'problem')}, listed above: correct {them}, then check again")
+        raise InputError(f"{where} has {counted(problems, 'problem')}, listed above: correct {them}, then check again")
     say(console, "no problems")
     return any(found.table.classes for found in read.values()), size or size_to_use(source, sizes)
 
@@ -70,8 +69,8 @@ def size_to_use(source: Source, sizes: Counter[Size]) -> int | None:
 def list_problems(what: str, found: Findings, console: Console) -> None:
     """Print all problems of a split."""
     problems = found.all()
-    some = f", {plural(len(problems), 'problem')}:" if problems else ""
-    say(console, f"{what}: {plural(found.labels.total(), 'image')}{some}")
+    some = f", {counted(len(problems), 'problem')}:" if problems else ""
+    say(console, f"{what}: {counted(found.labels.total(), 'image')}{some}")
     for problem in problems:
         say(console, f"  {problem}")
 
@@ -82,7 +81,7 @@ def summarise(split: str, found: Findings, console: Console) -> None:
         say(console, f"{split} {size_line(found.sizes)}".strip())
     if found.wanted is None and found.table.classes:
         numbers = range(len(found.table.classes))
-        counted("class", [found.labels[number] for number in numbers], found.table.classes, console)
+        class_table("class", [found.labels[number] for number in numbers], found.table.classes, console)
 
 
 def size_line(sizes: Counter[Size]) -> str:
@@ -93,7 +92,7 @@ def size_line(sizes: Counter[Size]) -> str:
     smallest, largest = (pick(sizes, key=lambda size: (size[0] * size[1], size)) for pick in (min, max))
     return (
         f"{len(sizes):,} sizes: smallest {pixels(smallest)}, largest {pixels(largest)}, most common {pixels(common)} "
-        f"({plural(times, 'image')})"
+        f"({counted(times, 'image')})"
     )
 
 

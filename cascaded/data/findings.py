@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from cascaded.data.classes import chosen
 from cascaded.data.decode import Decoded, UnreadableError
 from cascaded.data.table import Row, Table
-from cascaded.data.words import plural
 from cascaded.errors import InputError
+from cascaded.progress import counted
 from cascaded.shell import program
 
 Size = tuple[int, int]  # width and height in pixels
@@ -69,7 +69,7 @@ class Findings:
         """Note a label that stands for no class."""
         for label, classes in ((row.label, self.table.classes), (row.coarse, self.table.coarse_classes)):
             if not -1 <= label < len(classes):
-                there = plural(len(classes), "class")
+                there = counted(len(classes), "class")
                 self.problems.append(f"{row.where} has label {label}, there are {there} (from 0 on): correct it")
                 return
 
@@ -96,7 +96,7 @@ class Findings:
             )
         if 0 < self.labels[-1] < images:
             have = "has" if self.labels[-1] == 1 else "have"
-            whole.append(f"{plural(self.labels[-1], 'image')} {have} no label, the others have one: label all or none")
+            whole.append(f"{counted(self.labels[-1], 'image')} {have} no label, the others have one: label all or none")
         if self.complete and self.labels[-1] < images:
             whole += [f"class {name!r} has no images: add some, or use --classes without it" for name in self.empty()]
         return [*whole, *self.problems]
@@ -112,7 +112,7 @@ class Findings:
         if len(problems) == 1:
             raise InputError(f"{name} {split} has 1 problem: {problems[0]}")
         if problems:
-            lines = [f"{name} {split} has {plural(len(problems), 'problem')}:", *problems[:LISTED]]
+            lines = [f"{name} {split} has {counted(len(problems), 'problem')}:", *problems[:LISTED]]
             if len(problems) > LISTED:
                 lines.append(f"and {len(problems) - LISTED} more: {program()} data check {shlex.quote(name)}")
             raise InputError("\n  ".join(lines))

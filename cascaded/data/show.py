@@ -18,7 +18,7 @@ from cascaded.data.noise import NOISES
 from cascaded.data.sheet import contact_sheet
 from cascaded.data.sources import SOURCES, Source, local_splits
 from cascaded.data.split import limit
-from cascaded.data.words import plural
+from cascaded.progress import counted
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -58,15 +58,15 @@ def describe(images: Images, console: Console) -> None:
     """How many, how large, of which classes, and what to normalise with."""
     items, channels, height, width = images.images.shape
     kind = "grey" if channels == 1 else "colour"
-    console.print(f"{escape(images.name)} {images.split}: {plural(items, f'{kind} image')}, {width} x {height} pixels")
+    console.print(f"{escape(images.name)} {images.split}: {counted(items, f'{kind} image')}, {width} x {height} pixels")
     mean, std = (" ".join(f"{value:.4f}" for value in values) for values in images.statistics())
     console.print(f"mean {mean}, standard deviation {std}, of values in 0..1")
     if not images.classes:
         console.print("no labels")
     if images.classes:
-        counted("class", counts(images.labels, images.classes), images.classes, console)
+        class_table("class", counts(images.labels, images.classes), images.classes, console)
     if images.coarse is not None:
-        counted("coarser class", counts(images.coarse, images.coarse_classes), images.coarse_classes, console)
+        class_table("coarser class", counts(images.coarse, images.coarse_classes), images.coarse_classes, console)
 
 
 def counts(labels: Tensor, classes: Sequence[str]) -> list[int]:
@@ -74,11 +74,12 @@ def counts(labels: Tensor, classes: Sequence[str]) -> list[int]:
     return labels.bincount(minlength=len(classes)).tolist()
 
 
-def counted(what: str, counts: list[int], classes: Sequence[str], console: Console) -> None:
+def class_table(what: str, counts: list[int], classes: Sequence[str], console: Console) -> None:
     """Images of each class, in a sentence and one by one; of many classes the smallest and the largest."""
-    of = "of" if len(classes) == 1 else f"of {min(counts):,} to"
-    middle = "" if len(classes) == 1 else f", median {median(counts):,.0f}"
-    console.print(f"{plural(len(classes), what)} {of} {plural(max(counts), 'image')}{middle}")
+    equal = min(counts) == max(counts)
+    of = "of" if equal else f"of {min(counts):,} to"
+    middle = "" if equal else f", median {median(counts):,.0f}"
+    console.print(f"{counted(len(classes), what)} {of} {counted(max(counts), 'image')}{middle}")
     table = Table(box=None, header_style="bold")
     for heading in ("number", "name", "images"):
         table.add_column(heading, justify="left" if heading == "name" else "right")

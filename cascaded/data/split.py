@@ -7,8 +7,8 @@ from jaxtyping import Int64
 from torch import Generator, Tensor
 
 from cascaded.data.images import Images
-from cascaded.data.words import plural
 from cascaded.errors import InputError
+from cascaded.progress import counted
 
 
 def hold_out(images: Images, share: float = 0.1, seed: int = 0) -> tuple[Images, Images]:
@@ -29,9 +29,9 @@ def divided(images: Images, share: float = 0.1, seed: int = 0) -> tuple[Int64[Te
         raise InputError(f"share is {share}: hold out more than 0 and less than 1 of the images")
     held = chosen_share(images.labels, share, seed)
     if bool(held.all()) or not bool(held.any()):
-        there, classes = int(held.sum()), plural(max(1, len(images.classes)), "class")
+        there, classes = int(held.sum()), counted(max(1, len(images.classes)), "class")
         raise InputError(
-            f"share is {share} of {plural(len(images), 'image')} in {classes}: {there} would be held out and "
+            f"share is {share} of {counted(len(images), 'image')} in {classes}: {there} would be held out and "
             f"{len(images) - there} left, so give a share that leaves some of both"
         )
     return (~held).nonzero().flatten(), held.nonzero().flatten()
@@ -54,7 +54,7 @@ def fold(
         raise InputError(f"fold {number} of {folds} is asked for: say 1 to the number of folds, of at least 2")
     _, labels, sizes = labels.unique(return_inverse=True, return_counts=True)
     if folds > int(sizes.max()):
-        largest = plural(int(sizes.max()), "image")
+        largest = counted(int(sizes.max()), "image")
         raise InputError(f"{folds} folds are asked for, the largest class has {largest}: ask for fewer")
     held = ranks(labels, Generator().manual_seed(seed)) % folds == number - 1
     return (~held).nonzero().flatten(), held.nonzero().flatten()

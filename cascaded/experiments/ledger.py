@@ -69,7 +69,7 @@ def ledger(out: Path, scale: str) -> list[ClaimLine]:
             found += [_placed(line, runs) for line in lines if not line.command]  # a command: nothing was measured
     if not found:
         command = f"{program()} reproduce table-lambda --scale {scale} --out {shlex.quote(out.as_posix())}"
-        nowhere = "" if published(scale) else f", and {PUBLISHED / scale} holds no published results"
+        nowhere = "" if published(scale) else ", and published results come with a clone of the repository alone"
         raise InputError(f"nothing is reproduced in {out}{nowhere}: {command} makes a beginning")
     return [line for claim in CLAIMS for line in _of(claim, found, scale)]
 

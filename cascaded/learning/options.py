@@ -124,10 +124,10 @@ class Options:
 
     def spec(self, model: str | None, lam: str | None, seed: int | None, base: Spec | None = None) -> Spec:
         """The run of a model with these options; `base` has what is not given: a run that is there, or the defaults."""
+        if base is not None and self.recipe is not None:
+            raise InputError(f"--recipe is {self.recipe}, and a run that is resumed has its own: leave --recipe out")
         base = base or DEFAULT
-        recipe = base.recipe if self.recipe is None else RECIPES[self.recipe]
-        if self.recipe == "laptop" and base is not DEFAULT:  # chosen when the run began
-            recipe = recipe.but(**{name: getattr(base.recipe, name) for name in FITTED})
+        recipe = RECIPES[self.recipe] if self.recipe else base.recipe
         options = {
             "data": self.data,
             "model": model,

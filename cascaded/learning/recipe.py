@@ -14,8 +14,8 @@ RateSchedule = Literal["steps", "one-cycle"]
 CLIMB = 50
 """Steps that a one-cycle rate takes to its peak at the least: climbing faster, losses over all steps become nan."""
 
-FITTED = ("width", "epochs", "batch")
-"""What is chosen from the number of training images unless it is given."""
+FITTED = ("epochs", "batch")
+"""Chosen from the number of training images unless given. The width is not: docs/training.md, few images."""
 ENOUGH = 400
 """Updates (optimiser steps) that a recipe is left with as it is; small data sets get about as many."""
 LONGEST = 200

@@ -111,8 +111,7 @@ def enter(folder: Path, spec: Spec, resume: bool) -> None:
     check_spec(folder, spec)
     if not resume:
         raise InputError(
-            f"{folder} holds this run already: say --resume to continue it, {resume_command(folder)}, or choose "
-            "another --out"
+            f"{folder} holds this run already: resume it with {resume_command(folder)}, or choose another --out"
         )
 
 

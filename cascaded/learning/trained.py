@@ -18,7 +18,7 @@ from cascaded.learning import checkpoint
 from cascaded.learning.runs import Inputs, read_inputs, read_spec, resume_command
 from cascaded.learning.spec import Spec
 from cascaded.learning.trainer import Position
-from cascaded.learning.training import build, check_shapes
+from cascaded.learning.training import build, check_parameters
 
 OVERSHOOT = 1e-3
 """How far floats may lie outside 0..1: rounding of a resize or of half precision, a quarter of a grey level."""
@@ -74,9 +74,9 @@ def load_run(folder: Path | str, device: torch.device | str = "cpu") -> Trained:
         raise InputError(f"{folder} has no checkpoint yet: wait for the first one, or run {resume_command(folder)}")
     shape = torch.Size(inputs.shape)
     try:
-        check_shapes(spec, len(inputs.classes), shape, {name: each.shape for name, each in found.model.items()})
+        check_parameters(spec, len(inputs.classes), shape, {name: each.shape for name, each in found.model.items()})
     except InputError as error:
-        raise InputError(f"the checkpoint in {folder} is of another network ({error})") from error
+        raise InputError(f"the checkpoint in {folder} is of another network ({error}): bring its own back") from error
     net = build(spec, len(inputs.classes), shape)
     try:
         net.load_state_dict(found.model)
@@ -94,8 +94,8 @@ def check_range(images: Tensor, if_normalised: str) -> None:
         images: Bytes, or floats.
         if_normalised: What to do with images that are normalised already, in the words of the error.
     """
-    if not images.is_floating_point() or images.is_meta or not images.numel():
-        return
+    if not images.is_floating_point() or images.is_meta or not images.numel() or torch.compiler.is_compiling():
+        return  # what is compiled or exported has no values to look at yet
     low, high = (float(each) for each in images.detach().aminmax())
     if not (low >= -OVERSHOOT and high <= 1 + OVERSHOOT):  # neither holds for NaN
         raise InputError(

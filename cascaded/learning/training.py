@@ -65,7 +65,7 @@ def train(
         folder: Where it is kept.
         where: How it is computed.
         resume: Whether to go on where the folder holds a part of this run already, or all of it.
-        on_begin: Called once nothing can be refused any more, in the process that writes.
+        on_begin: Called when the run's folder has been made or found, in the process that writes.
     """
     with team(where.device) as own, ExitStack() as stack:
         # the leader has read the folder, which the others may not see
@@ -152,7 +152,7 @@ def build(spec: Spec, classes: int, shape: torch.Size) -> Cascade:
     )
 
 
-def check_shapes(spec: Spec, classes: int, shape: torch.Size, found: Mapping[str, Sequence[int]]) -> None:
+def check_parameters(spec: Spec, classes: int, shape: torch.Size, found: Mapping[str, Sequence[int]]) -> None:
     """That weights fit a spec, before memory is taken for the network: a file may ask for one of any size.
 
     Args:
@@ -166,14 +166,11 @@ def check_shapes(spec: Spec, classes: int, shape: torch.Size, found: Mapping[str
             wanted = dict(build(spec, classes, shape).named_parameters())  # statistics have as many steps as were seen
     except (RuntimeError, TypeError, OverflowError) as error:
         told = str(error).strip().split("\n")[0]
-        raise InputError(f"no network can be built as its file says ({told}): bring its own back") from error
+        raise InputError(f"no network can be built as the file says, {told}") from error
     for name, tensor in wanted.items():
         if name not in found or tuple(found[name]) != tuple(tensor.shape):
             has = f"shape {tuple(found[name])}" if name in found else "none"
-            raise InputError(
-                f"the weights are of another network ({name} has {has}, the spec asks for {tuple(tensor.shape)}): "
-                "bring its own back"
-            )
+            raise InputError(f"{name} has {has}, the network needs {tuple(tensor.shape)}")
 
 
 class _Asked:

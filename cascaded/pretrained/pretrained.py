@@ -25,7 +25,7 @@ from cascaded.files import write_json, write_whole
 from cascaded.learning.runs import Inputs, last_metrics
 from cascaded.learning.spec import Spec
 from cascaded.learning.trained import check_range, load_run, told_shape
-from cascaded.learning.training import build, check_shapes
+from cascaded.learning.training import build, check_parameters
 from cascaded.pretrained.config import CONFIG, WEIGHTS, Config, check_folder
 from cascaded.pretrained.hub import OPTIONS, fetched
 from cascaded.pretrained.likeness import check_answers, check_weights
@@ -233,7 +233,7 @@ class Pretrained(
         file = Path(model_id) / WEIGHTS
         try:
             if strict:
-                _check_shapes(file, Config.from_json(**told))
+                _check_parameters(file, Config.from_json(**told))
             return cls._load_as_safetensor(cls(**told), str(file), map_location, strict)
         except (SafetensorError, RuntimeError, OSError, InputError) as error:
             reason = readable(str(error).splitlines()[-1].strip())
@@ -249,9 +249,9 @@ class Pretrained(
         return model_card(self, **told)
 
 
-def _check_shapes(file: Path, config: Config) -> None:
+def _check_parameters(file: Path, config: Config) -> None:
     """That a file holds the weights of a network, from its header alone."""
     with safe_open(file, "pt") as opened:
         names = [name for name in opened.keys() if name.startswith("net.")]  # noqa: SIM118
         found = {name.removeprefix("net."): opened.get_slice(name).get_shape() for name in names}
-    check_shapes(config.spec, len(config.inputs.classes), torch.Size(config.inputs.shape), found)
+    check_parameters(config.spec, len(config.inputs.classes), torch.Size(config.inputs.shape), found)

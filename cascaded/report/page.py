@@ -17,7 +17,6 @@ from cascaded.exhibits.page import ClaimLine, Exhibition
 from cascaded.files import write_whole
 from cascaded.report.explorer import packed
 from cascaded.report.files import Drawn
-from cascaded.shell import typed
 
 if TYPE_CHECKING:  # Jinja2 is imported when a page is written
     from jinja2 import Template
@@ -123,7 +122,6 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["typed"] = typed
     return templates.get_template("index.html.j2")
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cascaded.errors import InputError
-from cascaded.files import check_digest, check_types, fits, read_json, with_digest, write_json
+from cascaded.errors import CascadedWarning, InputError
+from cascaded.files import check_digest, check_types, fits, is_changed, read_json, with_digest, write_json
 from cascaded.results.asked import Asked
 from cascaded.results.groups import Answered
 from cascaded.results.questions import Question, Settings
@@ -35,10 +37,23 @@ def read_results(file: Path) -> dict[str, Any]:
     return told
 
 
+def _unchanged(file: Path) -> dict[str, Any]:
+    """What was answered before, if nobody has changed it since; otherwise nothing, so that all is computed again."""
+    found = read_results(file)
+    if not is_changed(found):
+        return found
+    warnings.warn(f"{file} was changed after cascaded wrote it: it is made again", CascadedWarning, stacklevel=2)
+    return {}
+
+
+def _run_of(subject: Subject) -> str:
+    return shlex.quote(str(subject.file.parent))
+
+
 def read_answers(subject: Subject) -> Answered[Asked]:
     """What was answered of a subject, without its traces."""
     answers, known_of = {}, read_results(subject.file)
-    check_digest(subject.file, known_of, f"{program()} analyse {subject.file.parent} computes again what was changed")
+    check_digest(subject.file, known_of, f"{program()} analyse {_run_of(subject)} computes it again")
     for name, each in known_of.get("analyses", {}).items():
         for of, known in each.items():
             if isinstance(known, dict) and "asked" in known:  # else an older cascaded's
@@ -53,7 +68,7 @@ def _read_answer(subject: Subject, name: str, known: dict[str, Any]) -> tuple[As
         if not fits(result["headline"], dict[str, float | None]):
             raise TypeError("headline")
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        way = f"{program()} analyse {subject.file.parent} --only {name} --again"
+        way = f"{program()} analyse {_run_of(subject)} --only {name} --again"
         raise InputError(f"{subject.file} was changed, {name} is not what cascaded writes any more: {way}") from error
     return asked, result
 
@@ -86,7 +101,7 @@ def answer_all(
     subject: Subject, names: Sequence[str], settings: Settings, again: bool = False
 ) -> Iterator[tuple[Question, dict[str, Any]]]:
     """Every question and its answer; `results.json` is brought up to date after each of them."""
-    before = read_results(subject.file).get("analyses", {})
+    before = _unchanged(subject.file).get("analyses", {})
     for name in names:
         analysis = ANALYSES[name]
         asked = analysis.ask(subject, settings)
@@ -115,7 +130,7 @@ def _update(subject: Subject, change: Callable[[dict[str, Any]], object]) -> Non
     lock = subject.file.with_name(f".{subject.file.name}.lock")
     try:
         with FileLock(lock):
-            told = {"analyses": {}, "missing": {}, "refused": {}} | read_results(subject.file) | _about(subject)
+            told = {"analyses": {}, "missing": {}, "refused": {}} | _unchanged(subject.file) | _about(subject)
             change(told)
             write_json(subject.file, with_digest(told))
     except PermissionError as error:

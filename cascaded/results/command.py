@@ -73,8 +73,8 @@ def analyse(
     with progress("analysing", len(subjects) * len(names)) as bar:
         for subject in subjects:
             bar.say(f"{subject.name}: {counted(len(subject.traces), 'trace')}")
-            if not subject.has_test:
-                bar.say(f"{subject.spec.data} has no test split: results are of the validation split")
+            if not subject.has_test and (splits := sorted({found.header.origin.split for found in subject.traces})):
+                bar.say(f"{subject.spec.data} has no test split: results are of the {' and '.join(splits)} split")
             all_answered.append(_answered(subject, names, settings, again, bar))
     _tell(all_answered, names, galleries, console)
     if len(subjects) > 1:

@@ -16,6 +16,8 @@ from tyro.conf import DisallowNone
 from cascaded.errors import InputError
 from cascaded.learning.method import MethodName
 from cascaded.learning.options import Options
+from cascaded.learning.recipe import FITTED
+from cascaded.learning.runs import read_spec
 from cascaded.learning.spec import Spec
 from cascaded.progress import cores, wide_console
 from cascaded.shell import help_default
@@ -68,8 +70,12 @@ def sweep(
             f"--folds is {folds} and --fold {options.fold}: say --folds for all of them, or --fold for one"
         )
     asked = plan(models, lam, seeds, out, folds)
-    if not dry_run or any((job.folder / "spec.json").exists() for job in asked):
-        options = _fitted(options, asked[0])  # a dry run of new runs needs no data: it may not be here yet
+    begun = next((job for job in asked if (job.folder / "spec.json").exists()), None)
+    if begun is not None:  # as the runs that are there have it
+        own = read_spec(begun.folder).recipe
+        options = replace(options, **{name: getattr(own, name) for name in FITTED if getattr(options, name) is None})
+    elif not dry_run:  # a dry run needs no data: it may not be here yet
+        options = _fitted(options, asked[0])
     train_jobs(dict.fromkeys(asked, options), engine=engine, address=address, jobs=jobs, dry_run=dry_run)
 
 
