@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import redirect_stdout
 from dataclasses import replace
 from multiprocessing import get_context
@@ -25,6 +24,7 @@ from cascaded.results.answers import read_results
 from cascaded.shell import program
 from tests import browser as in_browser
 from tests.browser import DESK, PHONE, check_fits, check_keys, check_plays, check_quiet, visited
+from tests.forked import wait_until
 from tests.shared_folder import shared_folder
 
 browser = in_browser.browser
@@ -106,13 +106,10 @@ def test_what_a_worker_refuses_is_said_by_the_one_who_started_it_and_both_end_to
     program, refused, awake = (tmp_path / name for name in ("working.py", "refused", "awake"))
     program.write_text(WORKING)
     with subprocess.Popen([sys.executable, str(program), str(refused), str(awake)], start_new_session=True) as going:
-        while not awake.exists():
-            assert going.poll() is None
-            time.sleep(0.05)
+        wait_until(awake.exists, going.pid)
         assert refused.read_text().startswith("--lam is 'half': give a number")
         going.send_signal(signal.SIGKILL)
-    while not ended(going.pid):
-        time.sleep(0.05)
+    wait_until(lambda: ended(going.pid))
     assert going.returncode == -signal.SIGKILL
 
 
