@@ -10,21 +10,21 @@ if TYPE_CHECKING:
     from cascaded.cascade.network import Cascade
     from cascaded.cascade.norm import TimeBatchNorm
     from cascaded.cascade.state import State
-    from cascaded.learning.eligibility import EligibilityTraces
-    from cascaded.learning.recipe import Recipe
-    from cascaded.learning.runs import Inputs
-    from cascaded.learning.spec import Spec
-    from cascaded.learning.td import ce_loss, td_loss, td_targets
-    from cascaded.learning.trained import Trained, load_run
+    from cascaded.hub.load import load
+    from cascaded.hub.pretrained import Pretrained
+    from cascaded.losses import ce_loss, td_loss, td_targets
     from cascaded.models.build import Norm
     from cascaded.models.densenet import densenet, densenet121
     from cascaded.models.resnet import resnet, resnet18, resnet34, resnet50
-    from cascaded.pretrained.places import load
-    from cascaded.pretrained.pretrained import Pretrained
-    from cascaded.recording.clock import early_exit
-    from cascaded.trace.origin import Origin
-    from cascaded.trace.store import load_trace, save_trace
-    from cascaded.trace.trace import Trace
+    from cascaded.runtime.early_exit import early_exit
+    from cascaded.traces.config import Origin
+    from cascaded.traces.store import load_trace, save_trace
+    from cascaded.traces.trace import Trace
+    from cascaded.training.config import Spec
+    from cascaded.training.eligibility import EligibilityTraces
+    from cascaded.training.load import Trained, load_run
+    from cascaded.training.recipe import Recipe
+    from cascaded.training.runs import Inputs
 
 __version__ = "0.1.0"
 
@@ -71,21 +71,21 @@ _HOMES = {
     "cascaded.cascade.network": ("Cascade",),
     "cascaded.cascade.norm": ("TimeBatchNorm",),
     "cascaded.cascade.state": ("State",),
-    "cascaded.learning.eligibility": ("EligibilityTraces",),
-    "cascaded.learning.recipe": ("Recipe",),
-    "cascaded.learning.runs": ("Inputs",),
-    "cascaded.learning.spec": ("Spec",),
-    "cascaded.learning.td": ("ce_loss", "td_loss", "td_targets"),
-    "cascaded.learning.trained": ("Trained", "load_run"),
+    "cascaded.training.eligibility": ("EligibilityTraces",),
+    "cascaded.training.recipe": ("Recipe",),
+    "cascaded.training.runs": ("Inputs",),
+    "cascaded.training.config": ("Spec",),
+    "cascaded.losses": ("ce_loss", "td_loss", "td_targets"),
+    "cascaded.training.load": ("Trained", "load_run"),
     "cascaded.models.build": ("Norm",),
     "cascaded.models.densenet": ("densenet", "densenet121"),
     "cascaded.models.resnet": ("resnet", "resnet18", "resnet34", "resnet50"),
-    "cascaded.pretrained.places": ("load",),
-    "cascaded.pretrained.pretrained": ("Pretrained",),
-    "cascaded.recording.clock": ("early_exit",),
-    "cascaded.trace.origin": ("Origin",),
-    "cascaded.trace.store": ("load_trace", "save_trace"),
-    "cascaded.trace.trace": ("Trace",),
+    "cascaded.hub.load": ("load",),
+    "cascaded.hub.pretrained": ("Pretrained",),
+    "cascaded.runtime.early_exit": ("early_exit",),
+    "cascaded.traces.config": ("Origin",),
+    "cascaded.traces.store": ("load_trace", "save_trace"),
+    "cascaded.traces.trace": ("Trace",),
 }
 
 __getattr__, __dir__ = lazy(__name__, _HOMES, parts=("analysis", "data"))

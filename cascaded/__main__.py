@@ -1,5 +1,5 @@
 """`python -m cascaded`, for where the console script is out of reach."""
 
-from cascaded.cli import main
+from cascaded.cli.main import main
 
 main()

@@ -16,9 +16,9 @@ import torch
 import cascaded
 import cascaded.data
 from cascaded import analysis
-from cascaded.learning.training import Where, train
-from cascaded.recording.record import record
-from cascaded.recording.views import Still
+from cascaded.traces.protocols import Still
+from cascaded.traces.record import record
+from cascaded.training.loop import Where, train
 
 
 def recorded(folder: Path, epochs: int) -> Path:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from cascaded import cli
+from cascaded.cli import main as cli
 
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 BORDERS = "│╭╮╰╯─|"

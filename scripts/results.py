@@ -9,8 +9,8 @@ import re
 import shutil
 from pathlib import Path
 
-from cascaded.experiments.outcome import FIGURES
-from cascaded.experiments.page import results_page
+from cascaded.paper.outcome import FIGURES
+from cascaded.paper.page import results_page
 
 ROOT = Path(__file__).parent.parent
 KEPT, PAGE, SHOWN = ROOT / "results" / "laptop", ROOT / "docs" / "results.md", "results"

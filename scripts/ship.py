@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from cascaded.files import write_whole
-from cascaded.pretrained.shipped import HEADINGS, listed, ship
+from cascaded.hub.shipped import HEADINGS, listed, ship
 
 PAGE = Path(__file__).parent.parent / "docs" / "pretrained.md"
 BEGIN, END = "<!-- networks -->\n\n", "\n<!-- end of networks -->"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cascaded.experiments.tried import Trial, changes, keep_trial
+from cascaded.paper.tried import Trial, changes, keep_trial
 
 KEPT = Path(__file__).parent.parent / "results" / "laptop"
 

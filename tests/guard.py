@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cascaded.learning.checkpoint import DamagedCheckpoint
+from cascaded.training.checkpoint import DamagedCheckpoint
 
 MEMORY = 2**31
 """Bytes that reading a small file may map or allocate."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cascaded import Spec
-from cascaded.cli import run
+from cascaded.cli.main import run
 from cascaded.exhibits.material import Material
 from cascaded.files import write_json
 from cascaded.results.answers import fingerprints, read_answers

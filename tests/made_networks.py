@@ -3,8 +3,8 @@
 import torch
 
 from cascaded import Pretrained
-from cascaded.learning import checkpoint
-from cascaded.learning.runs import Metrics, begin
+from cascaded.training import checkpoint
+from cascaded.training.runs import Metrics, begin
 from tests.tiny_runs import tiny_spec
 
 INPUTS = {"shape": [1, 8, 8], "mean": [0.3], "std": [0.4], "classes": list("0123456789")}

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from cascaded import Origin, Spec, Trace, save_trace
-from cascaded.learning.runs import Inputs, begin
-from cascaded.trace.origin import Noising
+from cascaded.traces.config import Noising
+from cascaded.training.runs import Inputs, begin
 
 CLASSES = ("ant", "bee", "cat", "dog")
 INPUTS = Inputs((1, 8, 8), (0.5,), (0.25,), CLASSES)

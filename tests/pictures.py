@@ -13,8 +13,8 @@ import torch
 from PIL import Image
 
 from cascaded.data.catalogue import SOURCES
+from cascaded.data.human import COUNTS, COUNTS_AT, CSCORES, CSCORES_AT
 from cascaded.data.images import Images
-from cascaded.data.judgements import COUNTS, COUNTS_AT, CSCORES, CSCORES_AT
 
 REAL = os.environ.get("CASCADED_DATA")
 CIFAR10, CIFAR10_TEST = (f"cifar10/{split}-00000-of-00001.parquet" for split in ("train", "test"))

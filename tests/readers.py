@@ -13,27 +13,27 @@ import torch
 from PIL import Image
 
 import cascaded
-from cascaded.analysis.stopping import Form as StopperForm
-from cascaded.analysis.stopping import Stopper, load_stopper
-from cascaded.cli import run
-from cascaded.data import judgements
+from cascaded.analysis.stopper import Form as StopperForm
+from cascaded.analysis.stopper import Stopper, load_stopper
+from cascaded.cli.main import run
+from cascaded.data import human as judgements
 from cascaded.data import load as load_images
 from cascaded.data.cache import fetch, latest
 from cascaded.demo import plan
 from cascaded.exhibits.exhibition import exhibition
 from cascaded.exhibits.material import gather
-from cascaded.experiments.page import results_page
 from cascaded.files import sha256, write_json
-from cascaded.learning.checkpoint import load_checkpoint
-from cascaded.learning.runs import MANIFEST, PARTS, checkpoint_places, is_done, manifest_of, read_spec
-from cascaded.learning.training import Where, train
-from cascaded.predict.picture import read_picture
+from cascaded.paper.page import results_page
 from cascaded.results.answers import answer_all
 from cascaded.results.galleries import read_ends
 from cascaded.results.questions import Settings
 from cascaded.results.subjects import find_subjects
-from cascaded.trace.states import load_states
-from cascaded.trace.store import Form, Recording, load_trace, note_of, read_header
+from cascaded.runtime.images import read_picture
+from cascaded.traces.states_file import load_states
+from cascaded.traces.store import Form, Recording, load_trace, note_of, read_header
+from cascaded.training.checkpoint import load_checkpoint
+from cascaded.training.loop import Where, train
+from cascaded.training.runs import MANIFEST, PARTS, checkpoint_places, is_done, manifest_of, read_spec
 from tests.made_traces import made_run, made_trace
 from tests.samples import READERS, Sample, reader
 from tests.tiny_data import tiny_data

@@ -10,12 +10,12 @@ from cascaded.cascade.named import make_kernel
 from cascaded.data.images import Images
 from cascaded.data.sources import load
 from cascaded.errors import InputError
-from cascaded.learning.trained import load_run
-from cascaded.recording.about import coarse_of
-from cascaded.recording.record import record
-from cascaded.recording.shown import shown_images
-from cascaded.recording.views import Still, Transient
-from cascaded.trace.store import load_trace
+from cascaded.traces.about import coarse_of
+from cascaded.traces.protocols import Still, Transient
+from cascaded.traces.record import record
+from cascaded.traces.shown import shown_images
+from cascaded.traces.store import load_trace
+from cascaded.training.load import load_run
 from tests.pictures import image_folder
 from tests.tiny_runs import tiny_run  # noqa: F401
 

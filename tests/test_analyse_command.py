@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from cascaded.cli import run
+from cascaded.cli.main import run
 from cascaded.errors import InputError
 from cascaded.results.tables import shown
 from cascaded.shell import program

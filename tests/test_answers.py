@@ -13,7 +13,7 @@ from cascaded.results.answers import answer_all, read_results
 from cascaded.results.questions import Settings
 from cascaded.results.registry import ANALYSES, chosen
 from cascaded.results.subjects import find_subjects
-from cascaded.trace.origin import Noising
+from cascaded.traces.config import Noising
 from tests.made_traces import made_run, made_trace, noisy_trace
 
 QUICK = Settings(epochs=1)

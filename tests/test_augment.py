@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cascaded.data.augment import Augment, cut_out, flip, normalise, reflect_crop
+from cascaded.data.geometry import reflected
 from cascaded.data.noise import Occlusion
-from cascaded.data.optics import reflected
 from cascaded.errors import InputError
 
 MEAN, STD = torch.tensor([0.5, 0.4, 0.3]), torch.tensor([0.2, 0.25, 0.3])

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cascaded.errors import InputError
-from cascaded.learning import checkpoint
-from cascaded.learning.checkpoint import DamagedCheckpoint, DamagedError, load_checkpoint, newest, save
-from cascaded.learning.runs import MANIFEST, PARTS, checkpoint_places, is_whole, manifest_of
+from cascaded.training import checkpoint
+from cascaded.training.checkpoint import DamagedCheckpoint, DamagedError, load_checkpoint, newest, save
+from cascaded.training.runs import MANIFEST, PARTS, checkpoint_places, is_whole, manifest_of
 
 FILES = (*PARTS, MANIFEST)
 

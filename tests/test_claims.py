@@ -6,12 +6,12 @@ import shlex
 import numpy as np
 import pytest
 
-from cascaded.cli import run
+from cascaded.analysis.statistics import bootstrap_mean
+from cascaded.cli.main import run
 from cascaded.exhibits.claimed import CLAIMS, TESTS
 from cascaded.exhibits.claims import FEWEST_IMAGES, _paper, claim_lines
 from cascaded.exhibits.material import gather
 from cascaded.results.questions import DRAWS
-from cascaded.statistics import bootstrap_mean
 from tests.made_materials import CE, TD0, TD1, accuracies, analyse, made_asked, made_material
 from tests.made_traces import made_run, made_trace
 

@@ -8,10 +8,10 @@ from functools import partial
 
 import pytest
 
-from cascaded import cli
 from cascaded.bench import recording
-from cascaded.bench.contest import CONTENDERS, INPUT
-from cascaded.cli import COMMANDS
+from cascaded.bench.compare import CONTENDERS, INPUT
+from cascaded.cli import main as cli
+from cascaded.cli.main import COMMANDS
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def cascaded(monkeypatch):
 HELPING = """
 import io, json, sys
 from contextlib import redirect_stdout
-from cascaded.cli import main
+from cascaded.cli.main import main
 
 told = {}
 for words in json.loads(sys.argv[1]):

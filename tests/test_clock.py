@@ -10,12 +10,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cascaded import Pretrained, cli
+from cascaded import Pretrained
 from cascaded.cascade.named import make_kernel
+from cascaded.cli import main as cli
 from cascaded.data.sources import load
 from cascaded.errors import InputError
-from cascaded.learning.trained import load_run
-from cascaded.recording.clock import FULL, clock, early_exit, full_pass
+from cascaded.runtime.early_exit import FULL, clock, early_exit, full_pass
+from cascaded.training.load import load_run
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 EWS = make_kernel("ews:0.5")

@@ -9,7 +9,7 @@ import pytest
 import cascaded
 import cascaded.analysis
 import cascaded.data
-from cascaded.cli import COMMANDS
+from cascaded.cli.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 

@@ -4,8 +4,8 @@ import json
 import pytest
 import torch
 
-from cascaded.bench import contest
-from cascaded.bench.contest import CONTENDERS, Measurement, Setting, prepare
+from cascaded.bench import compare as contest
+from cascaded.bench.compare import CONTENDERS, Measurement, Setting, prepare
 from cascaded.bench.report import document, ratios, save, table
 from cascaded.cascade import conv
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from cascaded import cli
+from cascaded.cli import main as cli
 from cascaded.data.sources import load
-from cascaded.learning.feed import make_feed
-from cascaded.learning.processes import Team
-from cascaded.learning.runs import is_done, is_locked, locked
-from cascaded.learning.trained import load_run
 from cascaded.shell import program
-from cascaded.trace.store import load_trace
-from cascaded.trace.trace import joined
+from cascaded.traces.store import load_trace
+from cascaded.traces.trace import joined
+from cascaded.training.data import make_feed
+from cascaded.training.distributed import Team
+from cascaded.training.load import load_run
+from cascaded.training.runs import is_done, is_locked, locked
 from tests.forked import code_of, forked, wait_until
 
 TINY = ["--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--device", "cpu"]

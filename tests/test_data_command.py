@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cascaded.cli import run
+from cascaded.cli.data import data
+from cascaded.cli.main import run
 from cascaded.data import load
-from cascaded.data.command import data
 from cascaded.errors import InputError
 from cascaded.shell import program
 from tests.pictures import encoded, image_folder, own_places, parquet_file, picture  # noqa: F401

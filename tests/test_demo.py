@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from cascaded.demo.command import accuracy_table, demo
+from cascaded.cli.demo import accuracy_table, demo
 from cascaded.demo.plan import FULL, QUICK, keep
 from cascaded.errors import InputError
-from cascaded.experiments.stages import record_all
-from cascaded.learning.training import Where, train
+from cascaded.paper.stages import record_all
 from cascaded.report.look import STYLE
 from cascaded.results.answers import read_results
 from cascaded.shell import program
+from cascaded.training.loop import Where, train
 from tests import browser as in_browser
 from tests.browser import DESK, PHONE, check_fits, check_keys, check_plays, check_quiet, visited
 from tests.forked import wait_until
@@ -78,8 +78,8 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(tmp_path, option
 WORKING = """
 import pathlib, sys, time
 from cascaded.errors import InputError
-from cascaded.learning.method import parse_lam
-from cascaded.sweep.workers import workers
+from cascaded.training.method import parse_lam
+from cascaded.training.workers import workers
 
 if __name__ == "__main__":
     refused, awake = map(pathlib.Path, sys.argv[1:])
@@ -123,8 +123,8 @@ def rehearsed(tmp_path_factory):
     out, said = tmp_path_factory.mktemp("rehearsed") / "demo", io.StringIO()
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(said):
         patched.setenv("CASCADED_CACHE", str(shared_folder(tmp_path_factory) / "cache"))
-        patched.setattr("cascaded.sweep.workers.get_context", lambda _: get_context("fork"))
-        patched.setattr("cascaded.sweep.workers.cores", lambda: 1)
+        patched.setattr("cascaded.training.workers.get_context", lambda _: get_context("fork"))
+        patched.setattr("cascaded.training.workers.cores", lambda: 1)
         patched.setitem(STYLE, "pdf.fonttype", 3)
         patched.setattr("cascaded.report.files.DPI", 40)
         for job in QUICK.jobs((0,), out / "runs"):

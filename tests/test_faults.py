@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from cascaded.cli import main, run
+from cascaded.cli.main import main, run
 from tests.forked import code_of, forked
 from tests.made_traces import made_run, made_trace
 from tests.tiny_data import tiny_data

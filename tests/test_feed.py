@@ -9,8 +9,8 @@ from PIL import Image
 from cascaded import Recipe, Spec
 from cascaded.data.noise import NOISES
 from cascaded.errors import InputError
-from cascaded.learning.feed import make_feed
-from cascaded.learning.processes import Team
+from cascaded.training.data import make_feed
+from cascaded.training.distributed import Team
 
 CPU = torch.device("cpu")
 

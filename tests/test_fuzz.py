@@ -18,7 +18,7 @@ import cascaded
 from cascaded.data import load as load_images
 from cascaded.errors import InputError
 from cascaded.files import read_json, write_json
-from cascaded.predict.picture import read_picture
+from cascaded.runtime.images import read_picture
 from tests.damage import any_damage
 from tests.guard import guarded
 from tests.readers import sample as sample

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cascaded.cli import run
+from cascaded.cli.main import run
 from cascaded.errors import InputError
 from cascaded.exhibits.exhibition import exhibition
 from cascaded.exhibits.gaps import gaps, passed_over, refusals
@@ -15,7 +15,7 @@ from cascaded.exhibits.material import gather
 from cascaded.exhibits.robustness import noise_section
 from cascaded.exhibits.speed import accuracy_section, lambda_section
 from cascaded.results.registry import ANALYSES
-from cascaded.trace.states import save_states
+from cascaded.traces.states_file import save_states
 from tests.made_materials import accuracies, analyse, made_asked, write_answers
 from tests.made_traces import made_run, made_trace
 from tests.tiny_runs import tiny_run as tiny_run

@@ -8,15 +8,15 @@ import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 
-from cascaded.cli import run
+from cascaded.cli.main import run
 from cascaded.data.sources import load
 from cascaded.exhibits.images import latency_section
 from cascaded.exhibits.inside import explorers, schedule_section, seen
 from cascaded.exhibits.kinds import Pictures
 from cascaded.exhibits.material import gather
 from cascaded.results.galleries import KINDS, ends_file
-from cascaded.trace.origin import Origin
-from cascaded.trace.states import States, save_states
+from cascaded.traces.config import Origin
+from cascaded.traces.states_file import States, save_states
 from tests.made_materials import analyse
 from tests.made_traces import CLASSES, made_run, made_trace
 

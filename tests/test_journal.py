@@ -8,9 +8,9 @@ import torch
 
 from cascaded import Recipe, Spec
 from cascaded.errors import InputError
-from cascaded.learning.journal import three
-from cascaded.learning.runs import read_metrics
-from cascaded.learning.training import Where, train
+from cascaded.training.log import three
+from cascaded.training.loop import Where, train
+from cascaded.training.runs import read_metrics
 
 TINY = Spec("digits", recipe=Recipe(width=2, epochs=2, batch=32, rate=0.05), limit=64, lam=(1.0, 0.0))
 

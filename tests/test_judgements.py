@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cascaded.data.judgements import COUNTS, CSCORES, cscores, human_counts
+from cascaded.data.human import COUNTS, CSCORES, cscores, human_counts
 from cascaded.errors import InputError
 from tests.pictures import REAL, evil_pickle, needs_real, own_places  # noqa: F401
 

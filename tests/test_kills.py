@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cascaded.cli import run
+from cascaded.cli.main import run
 from cascaded.files import DIGEST
 from cascaded.report.look import STYLE
 from tests.forked import code_of, forked

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import ttest_rel
 
 from cascaded.analysis import lambda_effect
+from cascaded.analysis.statistics import corrected_sem
 from cascaded.errors import InputError
-from cascaded.statistics import corrected_sem
 from tests.made_traces import made_trace
 
 

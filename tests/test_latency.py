@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from cascaded.analysis.latency import gallery, selection_latency
 from cascaded.analysis.outputs import softmax
 from cascaded.errors import InputError
-from cascaded.trace.origin import Noising, Origin
-from cascaded.trace.trace import Trace
+from cascaded.traces.config import Noising, Origin
+from cascaded.traces.trace import Trace
 
 
 @st.composite

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from torch.utils.flop_counter import FlopCounterMode
 
 import cascaded
-from cascaded.learning.learner import Learner, accuracy, fill_statistics
-from cascaded.learning.method import METHODS, make_method
+from cascaded.training.method import METHODS, make_method
+from cascaded.training.step import Learner, accuracy, fill_statistics
 from tests.drawn import ANY_HEADS, images, networks
 
 

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 import cascaded
+from cascaded.cli.models import models
+from cascaded.cli.predict import predict
 from cascaded.errors import InputError
-from cascaded.learning import checkpoint
-from cascaded.learning.checkpoint import DamagedCheckpoint
-from cascaded.predict.command import predict
-from cascaded.pretrained.command import models
+from cascaded.training import checkpoint
+from cascaded.training.checkpoint import DamagedCheckpoint
 from tests.made_networks import STEP, made, made_run, pixels
 from tests.pictures import encoded, picture
 

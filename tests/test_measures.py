@@ -7,7 +7,7 @@ import pytest
 
 from cascaded.analysis import centrality, human_agreement
 from cascaded.data.clutter import clutter
-from cascaded.data.judgements import COUNTS, CSCORES, human_counts
+from cascaded.data.human import COUNTS, CSCORES, human_counts
 from cascaded.results.measures import measures_of
 from cascaded.results.subjects import find_subjects
 from tests.made_traces import made_run, made_trace

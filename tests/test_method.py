@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import cascaded
 from cascaded.errors import InputError
-from cascaded.learning.method import CE, METHODS, TD, MethodName, make_method, parse_lam
+from cascaded.training.method import CE, METHODS, TD, MethodName, make_method, parse_lam
 
 
 def test_the_command_line_offers_every_method():

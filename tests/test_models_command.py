@@ -15,14 +15,14 @@ from huggingface_hub import ModelCard
 from rich.console import Console
 
 import cascaded
+from cascaded.cli.models import models
 from cascaded.errors import InputError
-from cascaded.learning.method import MethodName
-from cascaded.learning.options import Options
-from cascaded.learning.spec import Spec
-from cascaded.pretrained.card import command, model_card
-from cascaded.pretrained.command import models
-from cascaded.pretrained.shipped import HEADINGS, listed, names
+from cascaded.hub.card import command, model_card
+from cascaded.hub.shipped import HEADINGS, listed, names
 from cascaded.shell import program
+from cascaded.training.config import Spec
+from cascaded.training.method import MethodName
+from cascaded.training.options import Options
 from tests.made_networks import made, made_run, pixels
 from tests.tiny_runs import tiny_spec
 
@@ -46,7 +46,7 @@ def shown(monkeypatch):
 
     def show(columns, *asked):
         console = Console(width=columns, force_terminal=True, file=StringIO(), highlight=False)
-        monkeypatch.setattr("cascaded.pretrained.command.wide_console", lambda: console)
+        monkeypatch.setattr("cascaded.cli.models.wide_console", lambda: console)
         models(*asked)
         return [line.split() for line in re.sub(r"\x1b\[[\d;]*m", "", console.file.getvalue()).splitlines()]
 

@@ -9,12 +9,12 @@ from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 
-from cascaded.cli import run
+from cascaded.cli.main import run
 from cascaded.errors import InputError
-from cascaded.learning.trained import load_run
-from cascaded.recording.shown import shown_images
 from cascaded.report.look import STYLE
 from cascaded.results.subjects import find_subjects
+from cascaded.traces.shown import shown_images
+from cascaded.training.load import load_run
 from tests.pictures import image_folder
 from tests.tiny_runs import tiny_run as tiny_run
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cascaded.data.draws import uniform
+from cascaded.data.geometry import blur, tiles, turn
 from cascaded.data.noise import (
     NOISES,
     Focus,
@@ -20,7 +21,6 @@ from cascaded.data.noise import (
     folded,
     make_noise,
 )
-from cascaded.data.optics import blur, tiles, turn
 from cascaded.data.perlin import highest, perlin
 from cascaded.errors import InputError
 

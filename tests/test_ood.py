@@ -14,8 +14,8 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from cascaded.analysis.metacog import MetaCogRecipe, train_metacog
 from cascaded.analysis.ood import BASELINE, FORMS, OutOfDistribution, Pair, auroc, features, fpr_at, out_of_distribution
 from cascaded.errors import InputError
-from cascaded.trace.origin import Origin
-from cascaded.trace.trace import Trace
+from cascaded.traces.config import Origin
+from cascaded.traces.trace import Trace
 
 QUICK = MetaCogRecipe(hidden=32, epochs=12, batch=64)
 scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 0.75, 2.0, np.inf]) | st.floats(-3, 3), min_size=1, max_size=40)

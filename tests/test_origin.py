@@ -2,7 +2,7 @@
 
 import json
 
-from cascaded.trace.origin import Noising, Origin
+from cascaded.traces.config import Noising, Origin
 
 ORIGIN = Origin(
     run="runs/td0/0",

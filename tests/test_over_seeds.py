@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from cascaded.analysis.statistics import bootstrap_mean, corrected_sem, over_seeds
 from cascaded.exhibits.kinds import Dot
 from cascaded.exhibits.material import gather
 from cascaded.exhibits.over_seeds import dots_of, interval_of, lines_of
 from cascaded.results.questions import DRAWS
-from cascaded.statistics import bootstrap_mean, corrected_sem, over_seeds
 from tests.made_materials import CE, TD0, TD1, analyse, made_asked, made_material
 from tests.made_traces import made_run, made_trace
 

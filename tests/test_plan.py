@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cascaded.errors import InputError
-from cascaded.sweep.plan import plan
+from cascaded.training.sweep import plan
 
 
 def test_models_times_lambdas_times_seeds_and_models_without_lambda_once_a_seed(tmp_path):

@@ -15,14 +15,15 @@ from rich.cells import cell_len
 from rich.console import Console
 
 import cascaded
-from cascaded import Pretrained, Recipe, Spec, cli
+from cascaded import Pretrained, Recipe, Spec
+from cascaded.cli import main as cli
+from cascaded.cli.predict import predict
 from cascaded.errors import InputError
-from cascaded.learning.runs import Inputs
-from cascaded.predict.answer import Answer, ask
-from cascaded.predict.command import predict
-from cascaded.predict.drawing import Layout, class_colours, draw_lines, middle, pixels
-from cascaded.predict.picture import Picture
-from cascaded.predict.terminal import bar, lines, show
+from cascaded.runtime.drawing import Layout, class_colours, draw_lines, middle, pixels
+from cascaded.runtime.images import Picture
+from cascaded.runtime.predict import Answer, ask
+from cascaded.runtime.terminal import bar, lines, show
+from cascaded.training.runs import Inputs
 from tests.pictures import encoded, picture
 
 CLASSES = ("cat", "dog", "frog", "ship")

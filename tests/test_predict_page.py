@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cascaded import cli
-from cascaded.pretrained.shipped import names
+from cascaded.cli import main as cli
+from cascaded.hub.shipped import names
 from cascaded.report.look import STYLE
 
 DOCS = Path(__file__).parent.parent / "docs"

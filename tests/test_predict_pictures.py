@@ -11,9 +11,9 @@ from PIL import Image
 
 from cascaded.data.decode import decode
 from cascaded.errors import InputError
-from cascaded.predict.answer import Answer
-from cascaded.predict.drawing import draw_answer
-from cascaded.predict.picture import find_pictures, is_drawn, on_white, read_picture, targets
+from cascaded.runtime.drawing import draw_answer
+from cascaded.runtime.images import find_pictures, is_drawn, on_white, read_picture, targets
+from cascaded.runtime.predict import Answer
 from tests.pictures import encoded, picture
 
 ANSWER = Answer(("cat", "dog"), np.array([[0.6, 0.4], [0.1, 0.9]], dtype=np.float32))

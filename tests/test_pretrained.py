@@ -11,8 +11,8 @@ import torch
 import cascaded
 from cascaded import ExponentialSmoothing, Norm, OneStepDelay, Pretrained
 from cascaded.errors import InputError
-from cascaded.learning.trained import load_run
 from cascaded.shell import program
+from cascaded.training.load import load_run
 from tests.made_networks import made, made_run, pixels
 from tests.pictures import evil_pickle
 from tests.tiny_runs import TINY, tiny_spec

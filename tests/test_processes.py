@@ -12,13 +12,13 @@ import torch
 from torch import distributed
 
 import cascaded
-from cascaded.cli import run
+from cascaded.cli.main import run
 from cascaded.errors import InputError
-from cascaded.learning import checkpoint
-from cascaded.learning.learner import Learner
-from cascaded.learning.method import make_method
-from cascaded.learning.processes import Team, averaging, choose_device, share_statistics
-from cascaded.learning.runs import read_metrics
+from cascaded.training import checkpoint
+from cascaded.training.distributed import Team, averaging, choose_device, share_statistics
+from cascaded.training.method import make_method
+from cascaded.training.runs import read_metrics
+from cascaded.training.step import Learner
 from tests.forked import code_of, forked
 
 MODELS = ["cascaded-td", "cascaded-td-multihead", "cascaded-ce", "serial-td", "shallow-deep"]
@@ -92,7 +92,7 @@ def test_without_shared_statistics_two_halves_are_not_the_whole():
 
 COMMANDS = """
 import json, os, sys
-from cascaded.cli import main
+from cascaded.cli.main import main
 from torch.distributed import TCPStore
 
 agent, stores = TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False), []

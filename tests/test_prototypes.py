@@ -11,8 +11,8 @@ from scipy import stats
 
 from cascaded.analysis.prototypes import centrality, human_agreement, prototypicality, rho_difference
 from cascaded.errors import InputError
-from cascaded.trace.origin import Origin
-from cascaded.trace.trace import Trace
+from cascaded.traces.config import Origin
+from cascaded.traces.trace import Trace
 from tests.made_traces import made_trace
 
 seeds = st.integers(0, 2**16)

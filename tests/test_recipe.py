@@ -6,7 +6,7 @@ import pytest
 
 from cascaded import Recipe
 from cascaded.errors import InputError
-from cascaded.learning.recipe import ENOUGH, LONGEST, RECIPES, fitted
+from cascaded.training.recipe import ENOUGH, LONGEST, RECIPES, fitted
 
 
 def test_the_papers_recipe_is_the_papers():

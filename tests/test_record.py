@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 import torch
 
-from cascaded import cli
 from cascaded.cascade.named import make_kernel
 from cascaded.cascade.network import PIECE
+from cascaded.cli import main as cli
 from cascaded.data.noise import make_noise
 from cascaded.data.sources import load
 from cascaded.errors import InputError
-from cascaded.learning import checkpoint
-from cascaded.learning.runs import LockedError, locked
-from cascaded.learning.seeds import generator_at
-from cascaded.learning.trained import load_run
-from cascaded.recording import record as recording
-from cascaded.recording.record import record
-from cascaded.recording.shown import shown_images
-from cascaded.recording.views import Persistent, Still, Transient
-from cascaded.trace.store import load_trace
+from cascaded.traces import record as recording
+from cascaded.traces.protocols import Persistent, Still, Transient
+from cascaded.traces.record import record
+from cascaded.traces.shown import shown_images
+from cascaded.traces.store import load_trace
+from cascaded.training import checkpoint
+from cascaded.training.load import load_run
+from cascaded.training.runs import LockedError, locked
+from cascaded.training.seeds import generator_at
 from tests.forked import PATIENCE, code_of, forked, is_going, kill_at_call, wait_until
 from tests.tiny_runs import tiny_run  # noqa: F401
 

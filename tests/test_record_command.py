@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-from cascaded import cli
 from cascaded.cascade.kernels import ExponentialSmoothing, OneStepDelay
+from cascaded.cli import main as cli
+from cascaded.cli.record import Showing, make_view
 from cascaded.errors import InputError
-from cascaded.learning.trained import load_run
-from cascaded.recording.command import Showing, make_view
-from cascaded.recording.views import Persistent, Still, Transient
 from cascaded.shell import program
-from cascaded.trace.store import load_trace, read_header
+from cascaded.traces.protocols import Persistent, Still, Transient
+from cascaded.traces.store import load_trace, read_header
+from cascaded.training.load import load_run
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 

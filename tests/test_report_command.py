@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cascaded
-from cascaded.cli import run
+from cascaded.cli.main import run
 from cascaded.errors import InputError
 from cascaded.files import read_json
 from cascaded.report.look import STYLE

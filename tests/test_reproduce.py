@@ -12,26 +12,26 @@ from pathlib import Path
 import pytest
 import torch
 
-from cascaded import cli
+from cascaded.cli import main as cli
+from cascaded.cli.reproduce import reproduce
 from cascaded.data.catalogue import SOURCES
 from cascaded.errors import InputError
 from cascaded.exhibits.claimed import CLAIMS
-from cascaded.experiments import ledger as ledger_module
-from cascaded.experiments.carry_out import Work
-from cascaded.experiments.command import reproduce
-from cascaded.experiments.commands import commands_for
-from cascaded.experiments.estimate import seconds_left
-from cascaded.experiments.items import ITEMS
-from cascaded.experiments.ledger import ledger, read_ledger, told_effect
-from cascaded.experiments.listing import listing
-from cascaded.experiments.outcome import read_outcome, write_outcome
-from cascaded.experiments.page import results_page
-from cascaded.experiments.scale import SCALES, Scale
-from cascaded.experiments.showings import shown_to
-from cascaded.experiments.stages import analyse_all, record_all
-from cascaded.experiments.tried import Trial, changes, keep_trial, read_trials
-from cascaded.learning.training import Where, train
+from cascaded.paper import ledger as ledger_module
+from cascaded.paper.commands import commands_for
+from cascaded.paper.estimate import seconds_left
+from cascaded.paper.experiments import ITEMS
+from cascaded.paper.ledger import ledger, read_ledger, told_effect
+from cascaded.paper.listing import listing
+from cascaded.paper.outcome import read_outcome, write_outcome
+from cascaded.paper.page import results_page
+from cascaded.paper.reproduce import Work
+from cascaded.paper.scales import SCALES, Scale
+from cascaded.paper.showings import shown_to
+from cascaded.paper.stages import analyse_all, record_all
+from cascaded.paper.tried import Trial, changes, keep_trial, read_trials
 from cascaded.shell import program
+from cascaded.training.loop import Where, train
 from tests.tiny_data import SIDE, tiny_data
 
 SMALL = {"data_limit": 64, "epochs": 1, "width": 4, "seeds": (0,)}
@@ -60,7 +60,7 @@ def make_cheap(patched: pytest.MonkeyPatch) -> None:
     for module in ("questions", "registry", "learned", "comparison", "summary"):
         patched.setattr(f"cascaded.results.{module}.DRAWS", 10)
     patched.setattr("cascaded.report.files.DPI", 40)
-    patched.setattr("cascaded.sweep.workers.workers", lambda *_: nullcontext(InProcess()))
+    patched.setattr("cascaded.training.workers.workers", lambda *_: nullcontext(InProcess()))
 
 
 @pytest.fixture(scope="module")
@@ -184,8 +184,8 @@ def test_runs_of_another_recipe_are_not_taken_for_this_scales(reproduced):
 
 
 def test_what_networks_begin_with_counts_among_what_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr("cascaded.experiments.estimate.seconds_an_image", lambda *_: 1.0)
-    monkeypatch.setattr("cascaded.experiments.estimate.cores", lambda: 1)
+    monkeypatch.setattr("cascaded.paper.estimate.seconds_an_image", lambda *_: 1.0)
+    monkeypatch.setattr("cascaded.paper.estimate.cores", lambda: 1)
     work = Work(ITEMS["noise-persistent"], small(), tmp_path)
     assert len(work.first()) == 2
     assert seconds_left(work) == (len(work.asked()) + 2) * SMALL["data_limit"]
@@ -320,7 +320,7 @@ def test_without_the_repository_there_are_no_published_claims(tmp_path, monkeypa
 
 
 def test_the_list_says_where_published_results_are(tmp_path, monkeypatch):
-    monkeypatch.setattr("cascaded.experiments.estimate.seconds_an_image", lambda *_: 1.0)
+    monkeypatch.setattr("cascaded.paper.estimate.seconds_an_image", lambda *_: 1.0)
     monkeypatch.chdir(tmp_path)
     table = listing(small(), Path("out"))
     there = dict(zip(table.columns[0].cells, table.columns[5].cells, strict=True))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cascaded.analysis.robustness import persistent_noise, transient_noise
 from cascaded.errors import InputError
-from cascaded.trace.origin import Noising, Origin
-from cascaded.trace.trace import Trace
+from cascaded.traces.config import Noising, Origin
+from cascaded.traces.trace import Trace
 
 PERSISTENT = Noising("focus", "persistent", onset=1, frames=3, trials=2)
 

@@ -10,8 +10,9 @@ import pytest
 from cascaded import Recipe, Spec
 from cascaded.errors import InputError
 from cascaded.files import read_json, write_json
-from cascaded.learning.checkpoint import save
-from cascaded.learning.runs import (
+from cascaded.shell import program
+from cascaded.training.checkpoint import save
+from cascaded.training.runs import (
     Inputs,
     Metrics,
     begin,
@@ -26,7 +27,6 @@ from cascaded.learning.runs import (
     resume_command,
     run_to_resume,
 )
-from cascaded.shell import program
 from tests.forked import PATIENCE, code_of, forked, wait_until
 
 INPUTS = Inputs((1, 8, 8), (0.5,), (0.25,), ("no", "yes"))

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import tyro
 
+from cascaded.cli.record import Showing
 from cascaded.exhibits import claimed, published
-from cascaded.experiments.carry_out import Work
-from cascaded.experiments.commands import commands_for
-from cascaded.experiments.items import ACCURACY, FORMS, ITEMS, find_item
-from cascaded.experiments.network import Network
-from cascaded.experiments.paper import EVERY_FRAME, LAST, TD0, paper_says
-from cascaded.experiments.rows import rows_of, shown_by
-from cascaded.experiments.scale import SCALES
-from cascaded.experiments.showings import shown_to
-from cascaded.learning.recipe import RECIPES
-from cascaded.recording.command import Showing
+from cascaded.paper.commands import commands_for
+from cascaded.paper.experiments import ACCURACY, FORMS, ITEMS, find_item
+from cascaded.paper.network import Network
+from cascaded.paper.paper import EVERY_FRAME, LAST, TD0, paper_says
+from cascaded.paper.reproduce import Work
+from cascaded.paper.rows import rows_of, shown_by
+from cascaded.paper.scales import SCALES
+from cascaded.paper.showings import shown_to
 from cascaded.results.groups import Condition, Group
+from cascaded.training.recipe import RECIPES
 from tests.made_materials import made_asked, made_material
 
 PAPER, LAPTOP = SCALES["paper"], SCALES["laptop"]

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascaded.learning.seeds import generator_at, seed_at
+from cascaded.training.seeds import generator_at, seed_at
 
 places = st.tuples(st.integers(0, 2**40), st.sampled_from(["order", "augment"]), st.integers(0, 10**6))
 

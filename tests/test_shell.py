@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from cascaded import __version__
-from cascaded.cli import COMMANDS as ALL
-from cascaded.cli import run
+from cascaded.cli.main import COMMANDS as ALL
+from cascaded.cli.main import run
 from cascaded.shell import COMMANDS, program, typed
 
 
@@ -19,7 +19,7 @@ def installed(tmp_path, monkeypatch):
     scripts = tmp_path / "a folder" / ".venv" / "bin"
     scripts.mkdir(parents=True)
     (scripts / "python").symlink_to(sys.executable)
-    (scripts / "cascaded").write_text(f"#!{sys.executable}\nfrom cascaded.cli import main\nmain()\n")
+    (scripts / "cascaded").write_text(f"#!{sys.executable}\nfrom cascaded.cli.main import main\nmain()\n")
     (scripts / "cascaded").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(scripts / "python"))
     monkeypatch.setenv("PATH", os.defpath)

@@ -18,7 +18,7 @@ from cascaded.data.columns import Columns
 from cascaded.data.decode import decode
 from cascaded.data.sources import load as load_images
 from cascaded.data.sources import placed
-from cascaded.pretrained.shipped import NETWORKS, names, ship
+from cascaded.hub.shipped import NETWORKS, names, ship
 from tests.made_networks import made, made_run
 from tests.pictures import CIFAR10_TEST, CIFAR100_TEST, REAL, needs_real
 

@@ -7,10 +7,10 @@ import torch
 
 from cascaded.data.sources import load
 from cascaded.errors import InputError
-from cascaded.learning.feed import make_feed
-from cascaded.learning.processes import Team
-from cascaded.learning.trained import load_run
-from cascaded.recording.shown import shown_images
+from cascaded.traces.shown import shown_images
+from cascaded.training.data import make_feed
+from cascaded.training.distributed import Team
+from cascaded.training.load import load_run
 from tests.pictures import image_folder
 from tests.tiny_runs import tiny_run  # noqa: F401
 

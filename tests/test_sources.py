@@ -15,7 +15,7 @@ from cascaded.data import SOURCES, augmentation, load
 from cascaded.data.augment import Augment
 from cascaded.data.columns import Columns
 from cascaded.data.decode import decode
-from cascaded.data.judgements import COUNTS, CSCORES
+from cascaded.data.human import COUNTS, CSCORES
 from cascaded.data.sources import EMBEDDED, placed
 from cascaded.errors import InputError
 from cascaded.shell import program

@@ -8,8 +8,8 @@ import torch
 
 from cascaded import load_run
 from cascaded.errors import InputError
-from cascaded.learning.options import Options
-from cascaded.learning.training import Where, train
+from cascaded.training.loop import Where, train
+from cascaded.training.options import Options
 from tests.tiny_runs import tiny_run as tiny_run
 from tests.tiny_runs import tiny_spec
 

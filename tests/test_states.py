@@ -8,14 +8,14 @@ import torch
 
 from cascaded import OneStepDelay
 from cascaded.cascade.film import still
+from cascaded.cli.record import Showing, check_states, record_run
 from cascaded.data.sources import load
 from cascaded.errors import InputError
-from cascaded.learning.trained import load_run
-from cascaded.recording.command import Showing, check_states, record_run
-from cascaded.recording.states import nearness_of, record_states, serial_stages, stages_of, watched
-from cascaded.recording.views import Still
-from cascaded.trace.origin import Origin
-from cascaded.trace.states import load_states, save_states
+from cascaded.traces.activations import nearness_of, record_states, serial_stages, stages_of, watched
+from cascaded.traces.config import Origin
+from cascaded.traces.protocols import Still
+from cascaded.traces.states_file import load_states, save_states
+from cascaded.training.load import load_run
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 

@@ -9,8 +9,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cascaded.errors import InputError
-from cascaded.statistics import (
+from cascaded.analysis.statistics import (
     bootstrap,
     bootstrap_difference,
     bootstrap_mean,
@@ -20,6 +19,7 @@ from cascaded.statistics import (
     plain,
     sem,
 )
+from cascaded.errors import InputError
 
 # Loftus and Masson (1994): words recalled by ten subjects at three exposure times
 RECALLED = np.array(

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from cascaded.analysis.curves import deadline_curve, threshold_curve
 from cascaded.analysis.outputs import confidence, right
-from cascaded.analysis.stopping import (
+from cascaded.analysis.stopper import (
     ABOUT,
     Form,
     Stopper,
@@ -23,9 +23,9 @@ from cascaded.analysis.stopping import (
     train_stopper,
 )
 from cascaded.errors import InputError
-from cascaded.trace.origin import Origin
-from cascaded.trace.store import load_trace, save_trace
-from cascaded.trace.trace import Trace
+from cascaded.traces.config import Origin
+from cascaded.traces.store import load_trace, save_trace
+from cascaded.traces.trace import Trace
 
 QUICK = StopperRecipe(hidden=16, rate=0.02, epochs=8, batch=64)
 
@@ -101,7 +101,7 @@ def test_items_in_chunks_score_as_alone(monkeypatch):
     trace = made(items=11)
     stopper = train_stopper(trace, QUICK, quiet=True)
     whole = stopper.scores(trace)
-    monkeypatch.setattr("cascaded.analysis.stopping.CHUNK", 4)
+    monkeypatch.setattr("cascaded.analysis.stopper.CHUNK", 4)
     assert stopper.scores(trace) == pytest.approx(whole, abs=1e-6)
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from cascaded.errors import InputError
-from cascaded.trace.origin import Origin
-from cascaded.trace.store import Form, Recording, load_trace, read_header, save_trace
-from cascaded.trace.trace import Trace
+from cascaded.traces.config import Origin
+from cascaded.traces.store import Form, Recording, load_trace, read_header, save_trace
+from cascaded.traces.trace import Trace
 from tests.pictures import evil_pickle
 
 rng = np.random.default_rng(0)

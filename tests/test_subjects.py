@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cascaded.learning.checkpoint import save
-from cascaded.learning.trained import digest
 from cascaded.results.subjects import find_subjects
+from cascaded.training.checkpoint import save
+from cascaded.training.load import digest
 from tests.made_traces import made_run, made_trace, noisy_trace
 from tests.pictures import evil_pickle
 

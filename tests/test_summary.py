@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import sem, spearmanr, t, ttest_rel
 
 from cascaded import analysis
+from cascaded.analysis.statistics import bootstrap_difference, bootstrap_mean, over_seeds
 from cascaded.errors import InputError
 from cascaded.results.answers import answer_all
 from cascaded.results.groups import Answered, grouped
 from cascaded.results.questions import DRAWS, Settings
 from cascaded.results.subjects import find_subjects
 from cascaded.results.summary import summarise
-from cascaded.statistics import bootstrap_difference, bootstrap_mean, over_seeds
 from tests.made_traces import made_run, made_trace
 
 GOOD = {"cascaded-td": 4.0, "cascaded-ce": 2.0}

@@ -9,12 +9,13 @@ import tempfile
 
 import pytest
 
-from cascaded import cli
-from cascaded.learning.options import Options
-from cascaded.learning.runs import is_done, is_locked, locked, read_metrics, resume_command
-from cascaded.sweep import command, engines
-from cascaded.sweep.engines import Local
-from cascaded.sweep.plan import plan
+from cascaded.cli import main as cli
+from cascaded.cli import sweep as command
+from cascaded.training import engines
+from cascaded.training.engines import Local
+from cascaded.training.options import Options
+from cascaded.training.runs import is_done, is_locked, locked, read_metrics, resume_command
+from cascaded.training.sweep import plan
 from tests.forked import code_of, forked, wait_until
 
 TINY = ["--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--device", "cpu"]
@@ -57,7 +58,7 @@ def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, c
     assert is_done(blocked)
     assert (trained / "metrics.jsonl").stat().st_mtime_ns == before  # what is done is left alone
 
-    monkeypatch.setattr("cascaded.learning.fit.training_images", None)  # the data may have moved since
+    monkeypatch.setattr("cascaded.training.fit.training_images", None)  # the data may have moved since
     small = ["--data", "digits", "--limit", "64", "--width", "2"]  # epochs and batch size are those of the runs
     cli.run(["sweep", *small, "--models", "cascaded-ce", "--out", str(runs)])
     assert "1 done" in capsys.readouterr().out

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from cascaded.analysis.taxonomy import taxonomic_compliance
 from cascaded.errors import InputError
-from cascaded.trace.origin import Origin
-from cascaded.trace.trace import Trace
+from cascaded.traces.config import Origin
+from cascaded.traces.trace import Trace
 
 
 def said(answers, labels, coarse_of):

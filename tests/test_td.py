@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 import cascaded
 from cascaded.errors import InputError
-from cascaded.learning.td import td_targets
+from cascaded.losses import td_targets
 
 lambdas = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1))
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cascaded.errors import InputError
-from cascaded.trace.origin import Noising, Origin
-from cascaded.trace.trace import Trace, check_same_items, joined
+from cascaded.traces.config import Noising, Origin
+from cascaded.traces.trace import Trace, check_same_items, joined
 
 rng = np.random.default_rng(0)
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cascaded import cli, load_run
-from cascaded.learning.fit import fit
-from cascaded.learning.options import Options
-from cascaded.learning.runs import is_done, read_spec
+from cascaded import load_run
+from cascaded.cli import main as cli
 from cascaded.shell import program
+from cascaded.training.fit import fit
+from cascaded.training.options import Options
+from cascaded.training.runs import is_done, read_spec
 from tests.tiny_runs import tiny_run as tiny_run
 
 EXECUTED = ["--device", "cpu", "--threads", "1"]

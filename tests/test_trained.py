@@ -9,10 +9,10 @@ import torch
 
 from cascaded.data.sources import load
 from cascaded.errors import InputError
-from cascaded.learning import checkpoint
-from cascaded.learning.runs import read_metrics
-from cascaded.learning.trained import digest, load_run
 from cascaded.shell import program
+from cascaded.training import checkpoint
+from cascaded.training.load import digest, load_run
+from cascaded.training.runs import read_metrics
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 

@@ -13,11 +13,12 @@ import torch
 
 from cascaded import Recipe, Spec
 from cascaded.errors import InputError
-from cascaded.learning import checkpoint, training
-from cascaded.learning.method import METHODS
-from cascaded.learning.runs import checkpoint_places, read_metrics
-from cascaded.learning.trainer import DivergedError
-from cascaded.learning.training import Where, train
+from cascaded.training import checkpoint
+from cascaded.training import loop as training
+from cascaded.training.loop import Where, train
+from cascaded.training.method import METHODS
+from cascaded.training.runs import checkpoint_places, read_metrics
+from cascaded.training.trainer import DivergedError
 from tests.forked import code_of, forked, kill_at_call
 
 TINY = Recipe(width=2, epochs=2, batch=64, rate=0.05, schedule="one-cycle")

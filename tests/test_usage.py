@@ -4,8 +4,9 @@ import sys
 
 import pytest
 
-from cascaded import cli, usage
-from cascaded.cli import COMMANDS
+from cascaded.cli import main as cli
+from cascaded.cli import usage
+from cascaded.cli.main import COMMANDS
 from cascaded.shell import program
 
 WRONG = [

@@ -9,8 +9,8 @@ from cascaded.cascade.named import make_kernel
 from cascaded.data.noise import NOISES, make_noise
 from cascaded.data.sources import load
 from cascaded.errors import InputError
-from cascaded.learning.trained import load_run
-from cascaded.recording.views import Persistent, Still, Transient
+from cascaded.traces.protocols import Persistent, Still, Transient
+from cascaded.training.load import load_run
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 OSD, EWS = make_kernel("osd"), make_kernel("ews:0.7")

@@ -12,8 +12,8 @@ import torch
 from filelock import FileLock
 
 from cascaded import Recipe, Spec
-from cascaded.learning.runs import is_done
-from cascaded.learning.training import Where, train
+from cascaded.training.loop import Where, train
+from cascaded.training.runs import is_done
 from tests.shared_folder import shared_folder
 
 TINY = Recipe(width=4, epochs=1, batch=32, rate=0.05, schedule="one-cycle")

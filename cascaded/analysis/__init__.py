@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cascaded.analysis.ood import Pair, auroc, fpr_at, out_of_distribution
     from cascaded.analysis.prototypes import centrality, human_agreement, prototypicality, rho_difference
     from cascaded.analysis.robustness import persistent_noise, transient_noise
-    from cascaded.analysis.stopping import Stopper, learned_stopper, load_stopper, train_stopper
+    from cascaded.analysis.stopper import Stopper, learned_stopper, load_stopper, train_stopper
     from cascaded.analysis.taxonomy import taxonomic_compliance
 
 __all__ = [
@@ -49,7 +49,7 @@ _HOMES = {
     "cascaded.analysis.ood": ("Pair", "auroc", "fpr_at", "out_of_distribution"),
     "cascaded.analysis.prototypes": ("centrality", "human_agreement", "prototypicality", "rho_difference"),
     "cascaded.analysis.robustness": ("persistent_noise", "transient_noise"),
-    "cascaded.analysis.stopping": ("Stopper", "learned_stopper", "load_stopper", "train_stopper"),
+    "cascaded.analysis.stopper": ("Stopper", "learned_stopper", "load_stopper", "train_stopper"),
     "cascaded.analysis.taxonomy": ("taxonomic_compliance",),
 }
 

@@ -18,9 +18,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int64
 
 from cascaded.analysis import outputs
+from cascaded.analysis.statistics import plain
 from cascaded.errors import InputError
-from cascaded.statistics import plain
-from cascaded.trace.trace import Trace, Unit
+from cascaded.traces.trace import Trace, Unit
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
 

@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float64
 
 from cascaded.analysis import outputs
+from cascaded.analysis.statistics import Comparison, Estimate, over_seeds, paired, plain
 from cascaded.errors import InputError
-from cascaded.statistics import Comparison, Estimate, over_seeds, paired, plain
-from cascaded.trace.trace import Trace, check_same_items
+from cascaded.traces.trace import Trace, check_same_items
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from cascaded.analysis import outputs
+from cascaded.analysis.statistics import plain
 from cascaded.errors import InputError
-from cascaded.statistics import plain
-from cascaded.trace.trace import Trace
+from cascaded.traces.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from jaxtyping import Float, Float32
 
 from cascaded.analysis.metacog import MetaCog, MetaCogRecipe, train_metacog
 from cascaded.analysis.outputs import confidence, entropy, softmax
+from cascaded.analysis.statistics import Estimate, percentile_interval, plain
 from cascaded.errors import InputError
 from cascaded.progress import progress
-from cascaded.statistics import Estimate, percentile_interval, plain
-from cascaded.trace.trace import Trace
+from cascaded.traces.trace import Trace
 
 Form = Literal["msp", "entropy", "softmax", "logits"]
 FORMS: tuple[Form, ...] = ("msp", "entropy", "softmax", "logits")

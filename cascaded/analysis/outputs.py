@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int64
 
 from cascaded.errors import InputError
-from cascaded.trace.trace import Trace
+from cascaded.traces.trace import Trace
 
 
 def softmax(logits: Float[np.ndarray, "*rest classes"]) -> Float64[np.ndarray, "*rest classes"]:

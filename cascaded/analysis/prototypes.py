@@ -1,6 +1,6 @@
 """Are typical images answered sooner? Rank correlations of latency with three measures of how typical an image is.
 
-Centrality is read from the trace; C-scores and human judgements come with the data (`cascaded.data.judgements`). All
+Centrality is read from the trace; C-scores and human judgements come with the data (`cascaded.data.human`). All
 measures are higher where an image is more typical and are held against negative latency: a positive rho means that
 typical images are answered sooner.
 """
@@ -17,9 +17,9 @@ from jaxtyping import Bool, Float, Float64, Int
 
 from cascaded.analysis.outputs import check_known
 from cascaded.analysis.ranks import on_ranks, p_of_rho, spearman, z_of_difference
+from cascaded.analysis.statistics import Estimate, bootstrap, bootstrap_difference, plain
 from cascaded.errors import InputError
-from cascaded.statistics import Estimate, bootstrap, bootstrap_difference, plain
-from cascaded.trace.trace import Trace
+from cascaded.traces.trace import Trace
 
 
 @dataclass(frozen=True)

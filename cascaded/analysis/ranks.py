@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Float64, Int64
 from scipy.special import stdtr
 
+from cascaded.analysis.statistics import Statistic
 from cascaded.errors import InputError
-from cascaded.statistics import Statistic
 
 
 def spearman(x: Float[np.ndarray, "items"], y: Float[np.ndarray, "items"]) -> float:

@@ -15,8 +15,8 @@ from jaxtyping import Float
 from cascaded.analysis import outputs
 from cascaded.analysis.curves import Sweep
 from cascaded.analysis.latency import SelectionLatency
-from cascaded.statistics import Statistic
-from cascaded.trace.trace import Trace, Unit
+from cascaded.analysis.statistics import Statistic
+from cascaded.traces.trace import Trace, Unit
 
 
 def of_speed_accuracy(

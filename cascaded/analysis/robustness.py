@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from cascaded.analysis import outputs
+from cascaded.analysis.statistics import plain, sem
 from cascaded.errors import InputError
-from cascaded.statistics import plain, sem
-from cascaded.trace.origin import Noising, Protocol
-from cascaded.trace.trace import Trace, check_same_items
+from cascaded.traces.config import Noising, Protocol
+from cascaded.traces.trace import Trace, check_same_items
 
 SAME_NETWORK = ("model", "weights", "schedule", "kernel")
 SAME_NOISE = ("name", "onset", "trials")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from cascaded.bench.contest import Setting, prepare
+from cascaded.bench.compare import Setting, prepare
 
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 

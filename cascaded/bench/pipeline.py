@@ -9,8 +9,8 @@ import torch
 
 from cascaded.data.augment import Augment
 from cascaded.data.images import Images
-from cascaded.learning.feed import Feed
-from cascaded.learning.processes import Team
+from cascaded.training.data import Feed
+from cascaded.training.distributed import Team
 
 ITEMS = 10_000
 

@@ -13,13 +13,13 @@ import torch
 from cascaded import Spec, analysis
 from cascaded.cascade.kernels import OneStepDelay
 from cascaded.data.images import Images
-from cascaded.learning.runs import Inputs
-from cascaded.learning.trained import Trained
 from cascaded.models.networks import make_network
-from cascaded.recording.record import PIXELS, record
-from cascaded.recording.views import Still
-from cascaded.trace.origin import Origin
-from cascaded.trace.trace import Trace
+from cascaded.traces.config import Origin
+from cascaded.traces.protocols import Still
+from cascaded.traces.record import PIXELS, record
+from cascaded.traces.trace import Trace
+from cascaded.training.load import Trained
+from cascaded.training.runs import Inputs
 
 CLASSES = tuple(map(str, range(10)))
 TRACE = (70, 10_000, 10)

@@ -13,7 +13,7 @@ import torch
 from rich import box
 from rich.table import Table
 
-from cascaded.bench.contest import INPUT, Measurement, Setting
+from cascaded.bench.compare import INPUT, Measurement, Setting
 from cascaded.files import write_json
 
 Results = Mapping[Setting, Mapping[str, Measurement]]

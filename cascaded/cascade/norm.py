@@ -8,8 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from cascaded.cascade.across import batch_norm_across, processes
 from cascaded.cascade.film import REST, SETTLED, Film
+from cascaded.cascade.sync_norm import batch_norm_across, processes
 from cascaded.errors import InputError
 
 Affine = Literal["shared", "per_step"]

@@ -14,8 +14,8 @@ from jaxtyping import Float, Float32, Shaped, UInt8
 from torch import Generator, Tensor
 
 from cascaded.data.draws import squares, uniform, whole
+from cascaded.data.geometry import window
 from cascaded.data.noise import Noise
-from cascaded.data.optics import window
 from cascaded.errors import InputError
 from cascaded.progress import counted
 

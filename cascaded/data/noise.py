@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
 from cascaded.data.draws import squares, uniform, whole
-from cascaded.data.optics import blur, tiles, turn, window
+from cascaded.data.geometry import blur, tiles, turn, window
 from cascaded.data.perlin import highest, perlin
 from cascaded.errors import InputError
 

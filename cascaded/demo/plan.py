@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cascaded.cli.record import Showing
 from cascaded.errors import InputError
-from cascaded.experiments.stages import Shown
 from cascaded.files import read_json, write_json
-from cascaded.learning.method import make_method
-from cascaded.learning.options import Options
-from cascaded.recording.command import Showing
-from cascaded.sweep.plan import Job, plan
+from cascaded.paper.stages import Shown
+from cascaded.training.method import make_method
+from cascaded.training.options import Options
+from cascaded.training.sweep import Job, plan
 
 DATA, OTHER = "cluttered-digits", "photographs"
 MODELS = (("cascaded-td", "0"), ("cascaded-td", "1"), ("serial-td-multihead", None), ("cascaded-ce", None))

@@ -18,9 +18,9 @@ from cascaded.exhibits.material import Material, gather
 from cascaded.exhibits.page import ClaimLine, Exhibition, RunLine
 from cascaded.exhibits.robustness import noise_section, outside_section
 from cascaded.exhibits.speed import MOST, accuracy_section, lambda_section, speed_section
-from cascaded.learning.runs import is_done, read_metrics
 from cascaded.progress import minutes
 from cascaded.results.subjects import Subject
+from cascaded.training.runs import is_done, read_metrics
 
 
 def exhibition(places: Sequence[Path], title: str = "") -> Exhibition:

@@ -14,12 +14,12 @@ from cascaded.exhibits.kinds import Dots, Figure, Level, Lines, Pictures, Sectio
 from cascaded.exhibits.material import Material, rows_of
 from cascaded.exhibits.over_seeds import Points, dots_of, lines_of, whiskers
 from cascaded.exhibits.speed import MOST, banded, key, left_out
-from cascaded.learning.runs import read_inputs
 from cascaded.results.asked import Asked
 from cascaded.results.galleries import KINDS, ends_file, read_ends
 from cascaded.results.groups import Condition
 from cascaded.results.subjects import Subject
 from cascaded.shell import program
+from cascaded.training.runs import read_inputs
 
 
 def latency_section(material: Material) -> Section:

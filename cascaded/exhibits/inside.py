@@ -12,10 +12,10 @@ from cascaded.errors import InputError
 from cascaded.exhibits.kinds import Figure, Missing, Section, Squares
 from cascaded.exhibits.material import Material
 from cascaded.exhibits.page import Explorer, Watched
-from cascaded.learning.method import CE
 from cascaded.results.asked import is_fine
 from cascaded.results.subjects import Subject, weights_of
-from cascaded.trace.states import States, load_states
+from cascaded.traces.states_file import States, load_states
+from cascaded.training.method import CE
 
 COUNT = 40
 """Images of an explorer that a command asks for."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
+from cascaded.analysis.statistics import corrected_sem, over_seeds, sem
 from cascaded.exhibits.kinds import Dot, Series, Way
 from cascaded.exhibits.material import Material, row_of
 from cascaded.results.asked import Asked
 from cascaded.results.comparison import FEW, headline_of
-from cascaded.statistics import corrected_sem, over_seeds, sem
 
 Points = tuple[Sequence[float], Sequence[float]]
 """Where, and what."""

@@ -199,7 +199,7 @@ def _chance(material: Material, asked: Asked) -> tuple[Level, ...]:
 
 def _classes(run: Any) -> int:
     from cascaded.errors import InputError
-    from cascaded.learning.runs import read_inputs
+    from cascaded.training.runs import read_inputs
 
     try:
         return len(read_inputs(run).classes)

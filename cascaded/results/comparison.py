@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
+from cascaded.analysis.statistics import Estimate, drawn_figures, over_seeds, paired, percentile_interval
 from cascaded.errors import InputError
 from cascaded.results.asked import Row
 from cascaded.results.groups import Condition
 from cascaded.results.questions import DRAWS, Question, Settings
-from cascaded.statistics import Estimate, drawn_figures, over_seeds, paired, percentile_interval
-from cascaded.trace.trace import check_same_items
+from cascaded.traces.trace import check_same_items
 
 LEVEL = "cost at accuracy "
 NORMAL = 1.959964

@@ -15,8 +15,8 @@ from cascaded.data.images import Images
 from cascaded.data.sheet import contact_sheet
 from cascaded.errors import InputError
 from cascaded.files import write_whole
-from cascaded.learning.feed import load_split
 from cascaded.results.subjects import Subject
+from cascaded.training.data import load_split
 
 SHOWN = 10
 """Images of each kind in a row."""

@@ -8,16 +8,16 @@ from typing import Any
 
 from cascaded.analysis import resampling
 from cascaded.analysis.curves import speed_accuracy
+from cascaded.analysis.statistics import bootstrap
 from cascaded.results.questions import DRAWS, Question, Settings, known_tests
 from cascaded.results.subjects import Found, Subject
-from cascaded.statistics import bootstrap
 
 
 def ask_learned_stopper(subject: Subject, settings: Settings) -> list[Question]:
     """A stopper trained on held-out images, and its curve on test images beside the others."""
 
     def answer(validation: Found, test: Found) -> dict[str, Any]:
-        from cascaded.analysis.stopping import StopperRecipe, learned_stopper
+        from cascaded.analysis.stopper import StopperRecipe, learned_stopper
 
         recipe, trace = StopperRecipe(epochs=settings.epochs, seed=settings.seed), test.load()
         stopper, scores = learned_stopper(validation.load(), trace, recipe)

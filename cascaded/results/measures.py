@@ -8,7 +8,7 @@ from jaxtyping import Float
 from cascaded.analysis.prototypes import centrality, human_agreement
 from cascaded.data.clutter import NAME as CLUTTERED
 from cascaded.data.clutter import clutter
-from cascaded.data.judgements import cscores, human_counts
+from cascaded.data.human import cscores, human_counts
 from cascaded.errors import InputError
 from cascaded.results.subjects import Found
 

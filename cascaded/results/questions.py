@@ -15,14 +15,14 @@ from cascaded.analysis.latency import gallery, selection_latency
 from cascaded.analysis.prototypes import prototypicality
 from cascaded.analysis.ranks import on_ranks
 from cascaded.analysis.robustness import persistent_noise, transient_noise
+from cascaded.analysis.statistics import Statistic, bootstrap
 from cascaded.analysis.taxonomy import taxonomic_compliance
 from cascaded.errors import InputError
 from cascaded.results.asked import Asked, Row
 from cascaded.results.measures import CLUTTERED, JUDGED, measures_of
 from cascaded.results.subjects import Found, Subject
-from cascaded.statistics import Statistic, bootstrap
-from cascaded.trace.origin import Protocol
-from cascaded.trace.trace import Trace, Unit
+from cascaded.traces.config import Protocol
+from cascaded.traces.trace import Trace, Unit
 
 DRAWS = 200
 """How often items are drawn for an interval."""

@@ -10,14 +10,14 @@ from functools import cached_property
 from pathlib import Path
 
 from cascaded.errors import InputError
-from cascaded.learning.checkpoint import DamagedError, newest
-from cascaded.learning.method import TD
-from cascaded.learning.runs import find_runs, is_done, last_metrics, read_spec
-from cascaded.learning.spec import Spec
-from cascaded.learning.trained import digest
 from cascaded.results.asked import is_fine
-from cascaded.trace.store import Header, load_trace, read_header
-from cascaded.trace.trace import Trace, joined
+from cascaded.traces.store import Header, load_trace, read_header
+from cascaded.traces.trace import Trace, joined
+from cascaded.training.checkpoint import DamagedError, newest
+from cascaded.training.config import Spec
+from cascaded.training.load import digest
+from cascaded.training.method import TD
+from cascaded.training.runs import find_runs, is_done, last_metrics, read_spec
 
 
 @dataclass(frozen=True)

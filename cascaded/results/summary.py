@@ -17,7 +17,7 @@ from cascaded.results.groups import Answered, Group, conditions, kind_of
 from cascaded.results.measures import CENTRALITY, measures_of
 from cascaded.results.questions import DRAWS, Question, Settings, known_tests
 from cascaded.results.subjects import comparison_file, place_in
-from cascaded.trace.trace import Trace
+from cascaded.traces.trace import Trace
 
 FORMAT = 1
 

@@ -1,0 +1,252 @@
+"""A learned stopper: it watches the outputs so far and tells whether the answer will still change.
+
+    h_t = GRU((z_t - m) / d, h_{t-1})        score_t = sigmoid(w . h_t + b)
+    target_t = 1 if answer_s = answer_t for all s > t, else 0
+
+It reads the logits z, with one mean m and one deviation d over all logits it was trained on, so that what they say
+relative to each other stays. To stop where its score rises above a threshold, and to sweep that threshold, is for
+`cascaded.analysis.curves`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float64
+from safetensors import SafetensorError, safe_open
+from torch import Generator, Tensor, nn
+from torch.nn import functional as F
+
+from cascaded.analysis.metacog import draw_weights
+from cascaded.analysis.ood import check_apart
+from cascaded.analysis.outputs import answers
+from cascaded.errors import InputError
+from cascaded.files import write_whole
+from cascaded.progress import progress
+from cascaded.traces.trace import Trace
+
+ABOUT = "cascaded stopper, format 1"
+CHUNK = 1024
+
+
+@dataclass(frozen=True)
+class StopperRecipe:
+    """How a stopper is built and trained. Except for `hidden`, which the paper does not tell, the defaults are its own.
+
+    Attributes:
+        hidden: Units of the GRU.
+        rate: Adam's learning rate.
+        decay: Weight decay, added to the gradient.
+        epochs: How often it sees every item.
+        batch: Items a training step.
+        seed: Where initial weights and order come from.
+    """
+
+    hidden: int = 64
+    rate: float = 1e-4
+    decay: float = 1e-4
+    epochs: int = 300
+    batch: int = 256
+    seed: int = 0
+
+    def __post_init__(self):
+        if min(self.hidden, self.epochs, self.batch) < 1 or not self.rate > 0:
+            raise InputError(f"{self} cannot be trained: give sizes of at least 1 and a rate above 0")
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a stopper was made for.
+
+    Attributes:
+        classes: How many logits it reads.
+        steps: How many steps the traces have.
+        kernel: Which kernel they were recorded under.
+        hidden: Units of the GRU.
+        trained_on: What it was trained on, in words.
+    """
+
+    classes: int
+    steps: int
+    kernel: str
+    hidden: int
+    trained_on: str = ""
+
+    def check(self, trace: Trace) -> None:
+        """A trace is of the kind the stopper was trained on."""
+        if trace.classes != self.classes:
+            raise InputError(
+                f"trace has {trace.classes} classes, this stopper was trained on {self.classes}: train one on a trace "
+                f"of {trace.classes} classes"
+            )
+        if trace.steps != self.steps:
+            raise InputError(
+                f"trace has {trace.steps} steps, this stopper was trained on {self.steps}: record it again with "
+                f"--steps {self.steps}"
+            )
+        if trace.origin.kernel != self.kernel:
+            raise InputError(
+                f"trace was recorded under {trace.origin.kernel}, this stopper was trained under {self.kernel}: record "
+                f"it again with --kernel {self.kernel}"
+            )
+
+
+class Stopper(nn.Module):
+    """A GRU over the outputs so far, with one logit a step.
+
+    Args:
+        form: What it is made for.
+        generator: Where the initial weights come from.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, form: Form, generator: Generator):
+        super().__init__()
+        self.form = form
+        self.register_buffer("mean", torch.zeros(()))
+        self.register_buffer("deviation", torch.ones(()))
+        # first without storage: torch's own weights would come from the global random state, and change it
+        self.gru = nn.GRU(form.classes, form.hidden, device="meta").to_empty(device="cpu")
+        self.out = nn.Linear(form.hidden, 1, device="meta").to_empty(device="cpu")
+        for layer in (self.gru, self.out):
+            draw_weights(layer, form.hidden**-0.5, generator)
+
+    def forward(
+        self, logits: Float[Tensor, "time batch classes"], state: Tensor | None = None
+    ) -> tuple[Float[Tensor, "time batch"], Tensor]:
+        """Its own logit at every step, and the state it is left in."""
+        h, after = self.gru((logits - self.mean) / self.deviation, state)
+        return self.out(h).squeeze(-1), after
+
+    @torch.no_grad()
+    def scores(self, trace: Trace) -> Float64[np.ndarray, "time items"]:
+        """How sure it is, from 0 to 1, that the answer will not change after each step."""
+        self.form.check(trace)
+        found = np.empty((trace.steps, trace.items))
+        for first in range(0, trace.items, CHUNK):
+            part = slice(first, first + CHUNK)
+            found[:, part] = _sigmoid(self(torch.from_numpy(trace.logits[:, part].astype(np.float32)))[0]).numpy()
+        return found
+
+    @torch.no_grad()
+    def step(
+        self, logits: Float[Tensor, "batch classes"], state: Tensor | None = None
+    ) -> tuple[Float64[Tensor, "batch"], Tensor]:
+        """The score of one more output, as it arrives, and the state to pass along with the next.
+
+        Args:
+            logits: What the network says at this step.
+            state: What the last step returned; None at the first.
+        """
+        if logits.dim() != 2 or logits.shape[1] != self.form.classes:
+            raise InputError(
+                f"logits have shape {tuple(logits.shape)}, this stopper was trained on {self.form.classes} classes: "
+                "give (batch, classes)"
+            )
+        said, after = self(logits.float().unsqueeze(0), state)
+        return _sigmoid(said[0]), after
+
+    def save(self, file: Path | str) -> None:
+        """Write it as safetensors, whole or not at all."""
+        from safetensors.torch import save_file
+
+        about = {ABOUT: json.dumps(asdict(self.form))}
+        weights = {name: each.contiguous() for name, each in self.state_dict().items()}
+        write_whole(Path(file), lambda part: save_file(weights, part, about))
+
+
+def load_stopper(file: Path | str) -> Stopper:
+    """A stopper from its file. Nothing is unpickled."""
+    try:
+        with safe_open(file, "pt") as opened:
+            told = (opened.metadata() or {}).get(ABOUT)
+            weights = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{file} is no stopper ({error}): check the path, or train one again") from error
+    if told is None:
+        raise InputError(f"{file} is a safetensors file but no {ABOUT}: give one that this version saved, or update it")
+    try:
+        form = Form(**json.loads(told))
+        if list(weights["gru.weight_ih_l0"].shape) != [3 * form.hidden, form.classes]:
+            raise ValueError(f"size mismatch, {form} has other weights")
+        stopper = Stopper(form, Generator().manual_seed(0))
+        stopper.load_state_dict(weights)
+    except (ValueError, TypeError, KeyError, RuntimeError, RecursionError, MemoryError) as error:
+        told = " ".join(str(error).split())
+        raise InputError(f"{file} does not fit what it says of itself ({told}): train it again") from error
+    return stopper.requires_grad_(False)
+
+
+def form_of(trace: Trace, hidden: int = StopperRecipe.hidden) -> Form:
+    """What a stopper is made for that is trained on a trace."""
+    return Form(trace.classes, trace.steps, trace.origin.kernel, hidden, str(trace.origin))
+
+
+def settled_targets(trace: Trace) -> Bool[np.ndarray, "time items"]:
+    """Whether the answer at a step is that of every later one, too. At the last step it always is."""
+    said = answers(trace)
+    return np.logical_and.accumulate((said == said[-1])[::-1], axis=0)[::-1]
+
+
+def train_stopper(trace: Trace, recipe: StopperRecipe | None = None, quiet: bool = False) -> Stopper:
+    """Train a stopper: cross-entropy with `settled_targets`, averaged over steps and items. Labels are not used.
+
+    Args:
+        trace: Of images that the network was not trained on, such as its validation images.
+        recipe: How; None takes the paper's.
+        quiet: Show no progress.
+    """
+    from torch.optim import Adam  # takes longer to import than all of torch
+
+    recipe = recipe or StopperRecipe()
+    generator = Generator().manual_seed(recipe.seed)
+    stopper = Stopper(form_of(trace, recipe.hidden), generator)
+    _fit_standard(stopper, trace)
+    x = torch.from_numpy(trace.logits.astype(np.float32))
+    y = torch.from_numpy(settled_targets(trace).astype(np.float32))
+    adam = Adam(stopper.parameters(), recipe.rate, weight_decay=recipe.decay, fused=True)
+    with progress("training the stopper", recipe.epochs, quiet=quiet) as told:
+        for _ in range(recipe.epochs):
+            for items in torch.randperm(trace.items, generator=generator).split(recipe.batch):
+                loss = F.binary_cross_entropy_with_logits(stopper(x.index_select(1, items))[0], y[:, items])
+                adam.zero_grad()
+                loss.backward()
+                adam.step()
+            told.advance()
+    return stopper.requires_grad_(False)
+
+
+def learned_stopper(
+    validation: Trace, test: Trace, recipe: StopperRecipe | None = None, quiet: bool = False
+) -> tuple[Stopper, Float64[np.ndarray, "time items"]]:
+    """Train a stopper on one trace and score another: the stopper, and its scores of the test trace.
+
+    Args:
+        validation: What it is trained on.
+        test: What it is scored on: other images, as many steps and the same kernel.
+        recipe: How it is trained; None takes the paper's.
+        quiet: Show no progress.
+    """
+    check_apart(validation, test)
+    form_of(validation).check(test)  # before the training, which takes its time
+    stopper = train_stopper(validation, recipe, quiet)
+    return stopper, stopper.scores(test)
+
+
+def _fit_standard(stopper: Stopper, trace: Trace) -> None:
+    """Mean and deviation of all logits, a step at a time: a mapped trace stays on the disk."""
+    mean = math.fsum(float(said.mean(dtype=np.float64)) for said in trace.logits) / trace.steps
+    squares = (float(np.square(said.astype(np.float64) - mean).mean()) for said in trace.logits)
+    stopper.mean.fill_(mean)
+    stopper.deviation.fill_(math.sqrt(math.fsum(squares) / trace.steps) or 1.0)
+
+
+def _sigmoid(logits: Tensor) -> Tensor:
+    return logits.double().sigmoid()  # in single precision scores near 1 would round to ties

@@ -1,1 +1,0 @@
-"""Sweeps: many independent runs, side by side or on a cluster."""
