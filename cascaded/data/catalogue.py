@@ -160,6 +160,13 @@ _ALL = (
         size=28,
     ),
     Source(
+        "cifar10-sample",
+        "1,000 test images of cifar10 (Krizhevsky, 2009), 10 classes, 32 px, 300 + 700, embedded",
+        {"validation": Part("validation"), "test": Part("test")},
+        CIFAR,
+        size=32,
+    ),
+    Source(
         "photographs",
         "patches of two photographs, 28 px grey, no labels, 360 + 720, embedded",
         {"validation": Part("validation"), "test": Part("test")},

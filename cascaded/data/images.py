@@ -60,6 +60,12 @@ class Images:
             coarse=None if self.coarse is None else self.coarse[items],
         )
 
+    def with_channels(self, channels: int) -> Images:
+        """The same images with this many channels: a grey channel is repeated, nothing is copied."""
+        if self.images.shape[1] == 1:
+            return replace(self, images=self.images.expand(-1, channels, -1, -1))
+        return self
+
     def fingerprint(self) -> str:
         """A digest that tells these images from others: all labels, and a thousand images from first to last."""
         digest = hashlib.sha256(repr(tuple(self.images.shape)).encode())

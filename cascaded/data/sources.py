@@ -22,6 +22,7 @@ from cascaded.data.folder import divisions, named
 from cascaded.data.images import Images
 from cascaded.data.patches import Photographs
 from cascaded.data.places import Hub, Parquet, Place, UnreachableError, at_path, data_folder, parquet_splits
+from cascaded.data.sample import Cifar10Sample
 from cascaded.errors import InputError, MissingSplitError
 from cascaded.shell import program
 
@@ -31,6 +32,7 @@ EMBEDDED: dict[str, Callable[[str], Place]] = {
     "digits": Digits,
     "cluttered-digits": ClutteredDigits,
     "photographs": Photographs,
+    "cifar10-sample": Cifar10Sample,
 }
 """What comes with a package and needs no files."""
 
@@ -40,6 +42,7 @@ def load(
     split: str = "train",
     *,
     size: int | None = None,
+    channels: int | None = None,
     image: str | None = None,
     label: str | None = None,
     classes: Sequence[str] | None = None,
@@ -52,6 +55,7 @@ def load(
             files or of images, or the OWNER/NAME of a data set on the Hugging Face hub.
         split: Which part of it.
         size: Height and width to bring all images to; None takes the source's own.
+        channels: 3 repeats the one channel of grey images; None keeps the channels that the images have.
         image: The column with the images, where it cannot be found.
         label: The column with the labels, where it cannot be found.
         classes: Only these, numbered in this order; None takes all.
@@ -69,7 +73,8 @@ def load(
         "classes": list(source.classes),
     }
     images = cached(source, place, request, cache_folder(cache))
-    return replace(images, name=name)  # one folder may go by several paths
+    images = replace(images, name=name)  # one folder may go by several paths
+    return images if channels is None else images.with_channels(channels)
 
 
 def cached(source: Source, place: Place, request: dict[str, Any], folder: Path) -> Images:
