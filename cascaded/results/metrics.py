@@ -1,0 +1,77 @@
+"""The metrics: what each is called, its unit and which direction is better. The only place for labels and units."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of numbers with a name.
+
+    Attributes:
+        name: As the results table has it.
+        label: As figures and tables have it.
+        unit: Of the number times `scale`; empty where it has none.
+        scale: What the number is multiplied with before it is written down.
+        higher_is_better: None where neither direction is.
+    """
+
+    name: str
+    label: str
+    unit: str = ""
+    scale: float = 1
+    higher_is_better: bool | None = None
+
+    def format(self, value: float, signed: bool = False) -> str:
+        """A value with its unit, such as `71.3 %`; a dash where there is none."""
+        if not math.isfinite(value):
+            return "-"
+        scaled = value * self.scale
+        sign = "+" if signed else ""
+        digits = 1 if self.unit in ("%", "points") or abs(scaled) >= 10 else 3 if not self.unit else 2
+        return f"{scaled:{sign}.{digits}f} {self.unit}".strip()
+
+    def format_difference(self, value: float) -> str:
+        """A difference of two values with its sign; of percentages it is in points."""
+        unit = "points" if self.unit == "%" else self.unit
+        return Metric(self.name, self.label, unit, self.scale).format(value, signed=True)
+
+
+def _percent(name: str, label: str, higher_is_better: bool | None = True) -> Metric:
+    return Metric(name, label, "%", 100, higher_is_better)
+
+
+_ALL = (
+    _percent("accuracy", "accuracy"),
+    _percent("accuracy_per_step", "accuracy"),
+    _percent("accuracy_at_cost", "accuracy"),
+    _percent("area", "mean accuracy over costs"),
+    _percent("area_above_deadline", "mean accuracy above the deadline rule"),
+    Metric("cost_to_95", "cost of 95 % of the final accuracy", "steps", higher_is_better=False),
+    Metric("cost_to_accuracy_50", "cost of an accuracy of 50 %", "steps", higher_is_better=False),
+    Metric("latency", "mean selection latency", "steps", higher_is_better=False),
+    Metric("latency_median", "median selection latency", "steps", higher_is_better=False),
+    Metric("theta", "confidence threshold of selection latency"),
+    _percent("unsettled_fraction", "images that never settle", higher_is_better=False),
+    _percent("settled", "images settled"),
+    Metric("rho", "Spearman's rho with negative latency", higher_is_better=True),
+    Metric("latency_by_decile", "mean selection latency", "steps", higher_is_better=False),
+    _percent("compliance", "taxonomic compliance"),
+    _percent("compliance_mean", "taxonomic compliance, mean over steps"),
+    _percent("compliance_above_chance", "taxonomic compliance above chance"),
+    _percent("compliance_chance", "taxonomic compliance by chance", higher_is_better=None),
+    Metric("first_step_at_0.35", "first step with a compliance of 35 %", "steps", higher_is_better=False),
+    _percent("dip", "drop in integrated performance", higher_is_better=False),
+    _percent("dip_by_frames", "drop in integrated performance", higher_is_better=False),
+    _percent("target_confidence", "confidence in the true class"),
+    _percent("final_confidence", "confidence in the true class at the last step"),
+    Metric("auroc", "AUROC", higher_is_better=True),
+    _percent("fpr95", "false-positive rate at 95 % true-positive rate", higher_is_better=False),
+    Metric("auroc_gain", "AUROC of all steps minus that of the last step", higher_is_better=True),
+    Metric("seconds_per_epoch", "training time per epoch", "s", higher_is_better=False),
+    Metric("images_per_second", "training speed", "images/s", higher_is_better=True),
+    Metric("training_hours", "training time", "h", higher_is_better=False),
+)
+METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}

@@ -1,0 +1,157 @@
+"""The results table: one row per number and per point of a curve, with the same key columns everywhere.
+
+A row is a number of one run. `x` is null where it is not a point of a curve. `draws` are the same number computed from
+test items drawn with replacement; the same seed draws the same items in every run, so that runs can be compared draw by
+draw (`cascaded.results.compare`). One Parquet file per run and analysis, RUN/results/ANALYSIS.parquet, holds the rows,
+and in its metadata the provenance: what they were computed from.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+from cascaded.errors import InputError
+from cascaded.files import write_whole
+from cascaded.shell import program
+
+TEXT, WHOLE, NUMBER = pa.string(), pa.int64(), pa.float64()
+KEYS = {
+    "run": TEXT,
+    "config": TEXT,
+    "data": TEXT,
+    "split": TEXT,
+    "items": TEXT,
+    "n_items": NUMBER,
+    "method": TEXT,
+    "lam": NUMBER,
+    "arch": TEXT,
+    "width": WHOLE,
+    "seed": WHOLE,
+    "fold": NUMBER,
+    "train_noise": TEXT,
+    "schedule": TEXT,
+    "kernel": TEXT,
+    "time": TEXT,
+    "steps": NUMBER,
+    "noise": TEXT,
+    "protocol": TEXT,
+}
+VARIANTS = {
+    "rule": TEXT,
+    "unit": TEXT,
+    "measure": TEXT,
+    "detector": TEXT,
+    "reads": TEXT,
+    "ood_data": TEXT,
+    "noise_frames": NUMBER,
+}
+VALUES = {"analysis": TEXT, "metric": TEXT, "x": NUMBER, "value": NUMBER, "draws": pa.list_(pa.float32())}
+SCHEMA = pa.schema(list({**KEYS, **VARIANTS, **VALUES}.items()))
+COLUMNS = SCHEMA.names
+PROVENANCE = b"cascaded.results"
+"""The metadata key of a results file. A Parquet file without it holds something else."""
+
+
+def write(run: Path, analysis: str, rows: pd.DataFrame, provenance: dict[str, Any]) -> Path:
+    """Write the rows of one analysis of a run; a file that is there is replaced.
+
+    Args:
+        run: Folder of the run.
+        analysis: Its name; the file is RUN/results/ANALYSIS.parquet.
+        rows: Its rows with their key columns. Columns that are left out are null.
+        provenance: What the rows were computed from and with, as JSON has it.
+    """
+    file = results_file(run, analysis)
+    metadata = {PROVENANCE: json.dumps(provenance).encode()}
+    table = _to_arrow(rows.assign(analysis=analysis)).replace_schema_metadata(metadata)
+    write_whole(file, lambda part: parquet.write_table(table, part, compression="zstd"))
+    return file
+
+
+def results_file(run: Path, analysis: str) -> Path:
+    """Where the rows of one analysis of a run are stored."""
+    return run / "results" / f"{analysis}.parquet"
+
+
+def read_provenance(file: Path) -> dict[str, Any] | None:
+    """What a results file was computed from; None where there is no such file, or it cannot be read."""
+    try:
+        return json.loads((parquet.read_schema(file).metadata or {})[PROVENANCE])
+    except (OSError, pa.ArrowException, KeyError, ValueError):
+        return None
+
+
+def load(runs: str | PathLike[str] | Iterable[str | PathLike[str]], *analyses: str) -> pd.DataFrame:
+    """The results of runs as one table.
+
+    Args:
+        runs: Folders of runs, folders above them, folders with results files, or results files.
+        analyses: Names of analyses; all by default.
+    """
+    places = [Path(runs)] if isinstance(runs, (str, PathLike)) else [Path(each) for each in runs]
+    files = [file for file in find_files(places) if not analyses or file.stem in analyses]
+    if not files:
+        where = shlex.join(map(str, places))
+        raise InputError(f"there are no results in {where}: {program()} analyze {where} computes them")
+    return _to_pandas(pa.concat_tables([_read(file) for file in files]))
+
+
+def find_files(places: Iterable[Path]) -> list[Path]:
+    """The results files in some folders and below them, each once; other Parquet files are passed over."""
+    files: dict[Path, Path] = {}
+    for place in places:
+        if not place.exists():
+            raise InputError(f"{place} does not exist: give the folder of a run, or one above it")
+        for file in [place] if place.is_file() else sorted(place.rglob("*.parquet")):
+            if read_provenance(file) is not None:
+                files.setdefault(file.resolve(), file)
+    return list(files.values())
+
+
+def empty() -> pd.DataFrame:
+    """A table without rows."""
+    return _to_pandas(SCHEMA.empty_table())
+
+
+def to_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with all columns, in their order and with their types; columns that are left out are null."""
+    return _to_pandas(_to_arrow(rows))
+
+
+def _to_arrow(rows: pd.DataFrame) -> pa.Table:
+    if unknown := [str(column) for column in rows.columns if column not in COLUMNS]:
+        raise InputError(f"rows have a column {unknown[0]!r}, the table has {', '.join(COLUMNS)}: leave it out")
+    columns = [_column(rows, field) for field in SCHEMA]
+    return pa.table(columns, schema=SCHEMA)
+
+
+def _column(rows: pd.DataFrame, field: pa.Field) -> pa.Array:
+    if field.name not in rows:
+        return pa.nulls(len(rows), field.type)
+    return pa.Array.from_pandas(rows[field.name].astype(object), type=field.type)
+
+
+def _to_pandas(table: pa.Table) -> pd.DataFrame:
+    """The same types whatever the rows: whole numbers are never null, other numbers are nan where they are."""
+    return table.to_pandas(ignore_metadata=True).astype(dict.fromkeys(_named(NUMBER), "float64"))
+
+
+def _named(kind: pa.DataType) -> list[str]:
+    return [field.name for field in SCHEMA if field.type == kind]
+
+
+def _read(file: Path) -> pa.Table:
+    try:
+        return parquet.ParquetFile(file).read().select(COLUMNS).cast(SCHEMA).replace_schema_metadata(None)
+    except (OSError, pa.ArrowException, KeyError) as error:
+        way = f"{program()} analyze {shlex.quote(str(file.parent.parent))} --only {file.stem} --overwrite"
+        raise InputError(f"{file} cannot be read as a results table of this version: {way} writes it again") from error

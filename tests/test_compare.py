@@ -1,0 +1,136 @@
+"""Estimates, paired differences and bands: against numbers computed by hand, and against slower code."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from cascaded.analysis.statistics import corrected_sem, paired, sem
+from cascaded.errors import CascadedWarning
+from cascaded.results import compare
+from cascaded.results.compare import CONDITION, SETTING, bands, difference, differences, estimates
+from cascaded.results.table import to_table
+from tests.made_table import made_table
+
+
+def rows_of(method, values, draws=None, **changes):
+    """One number of one method, a value per seed."""
+    keys = {"method": method, "config": "c", "arch": "resnet18", "width": 8, "items": "i", "metric": "accuracy"}
+    keys |= {"analysis": "speed_accuracy", "schedule": "cascaded"} | changes
+    each = draws or [None] * len(values)
+    made = [
+        {**keys, "run": f"{method}/{s}", "seed": s, "value": v, "draws": d}
+        for s, (v, d) in enumerate(zip(values, each, strict=True))
+    ]
+    return to_table(pd.DataFrame(made))
+
+
+def test_with_three_seeds_the_interval_is_students_t_over_seeds():
+    row = estimates(rows_of("cascaded-td", [0.1, 0.2, 0.3])).iloc[0]
+    half = 4.302652729911275 * 0.1 / np.sqrt(3)  # t with two degrees of freedom, s = 0.1
+    assert_allclose([row.value, row.low, row.high], [0.2, 0.2 - half, 0.2 + half])
+    assert (row.interval_over, row.n_seeds) == ("seeds", 3)
+    assert row.runs == ("cascaded-td/0", "cascaded-td/1", "cascaded-td/2")
+
+
+def test_with_two_seeds_the_interval_is_over_images():
+    draws = [np.arange(41, dtype=np.float32), np.arange(41, dtype=np.float32) + 2]  # means: 1, 2, ... 41
+    row = estimates(rows_of("cascaded-td", [20, 22], draws)).iloc[0]
+    assert_allclose([row.value, row.low, row.high], [21, 2, 40])
+    assert row.interval_over == "images"
+
+
+@pytest.mark.parametrize("draws", [None, [np.array([1.0, np.nan])], [np.array([np.inf, 1.0])]])
+def test_without_draws_or_with_draws_that_are_no_numbers_there_is_no_interval(draws):
+    row = estimates(rows_of("cascaded-td", [0.5], draws)).iloc[0]
+    assert (np.isnan(row.low), row.interval_over, row.value) == (True, "none", 0.5)
+
+
+def test_differences_are_paired_on_the_seeds_that_both_have():
+    a, b = rows_of("cascaded-td", [0.5, 0.7, 0.6, 0.9]), rows_of("cascaded-ce", [0.4, 0.5, 0.3])
+    found = difference(a, b)
+    expected = paired([0.5, 0.7, 0.6], [0.4, 0.5, 0.3])
+    assert_allclose([found["effect"], found["low"], found["high"]], [0.2, expected.low, expected.high])
+    assert (found["interval_over"], found["n_seeds"], len(found["runs"])) == ("seeds", 3, 6)
+
+
+def test_a_difference_of_one_seed_is_computed_draw_by_draw():
+    common = np.random.default_rng(0).normal(size=200)
+    a, b = rows_of("cascaded-td", [0.5], [common + 0.1]), rows_of("cascaded-ce", [0.4], [common])
+    found = difference(a, b)
+    assert_allclose([found["low"], found["high"]], [0.1, 0.1], atol=1e-6)  # the same images: nothing is left to vary
+    assert found["interval_over"] == "images"
+
+
+def test_draws_of_other_images_are_not_paired():
+    a = rows_of("cascaded-td", [0.5], [np.ones(5)])
+    b = rows_of("cascaded-ce", [0.4], [np.ones(5)], items="others")
+    assert difference(a, b)["interval_over"] == "none"
+
+
+def test_of_more_draws_the_first_ones_are_those_that_others_have():
+    many = np.random.default_rng(0).normal(size=2000)
+    a, b = rows_of("cascaded-td", [0.5], [many]), rows_of("cascaded-ce", [0.4], [many[:200]])
+    assert_allclose([difference(a, b)["low"], difference(a, b)["high"]], [0, 0], atol=1e-12)
+
+
+def test_every_pair_of_conditions_is_compared_once_within_its_setting():
+    df = made_table("speed_accuracy", "persistent_noise")
+    found = differences(df)
+    assert not found.duplicated([*SETTING, *(f"{c}_{s}" for c in CONDITION for s in "ab")]).any()
+    accuracy = found[(found.analysis == "speed_accuracy") & (found.metric == "accuracy") & (found.time == "coarse")]
+    assert len(accuracy) == 10  # five methods
+    one = differences(df, {"method": "cascaded-td", "lam": 0.0}, {"method": "cascaded-ce"})
+    one = one[(one.analysis == "speed_accuracy") & (one.metric == "accuracy") & (one.time == "coarse")].iloc[0]
+    other = accuracy[(accuracy.method_a == "cascaded-ce") & (accuracy.lam_b == 0)].iloc[0]
+    assert_allclose([one.effect, one.low, one.high], [-other.effect, -other.high, -other.low])
+
+
+def test_bands_equal_the_slow_ones_point_by_point():
+    df = made_table("speed_accuracy", "transient_noise")
+    fast = bands(df)
+    points = df[df.x.notna()]
+    assert len(fast) == len(points.drop_duplicates([*SETTING, *CONDITION, "x"]))
+    rng = np.random.default_rng(0)
+    for k in rng.integers(len(fast), size=40):
+        row = fast.iloc[k]
+        here = points
+        for column in [*SETTING, "x"]:
+            same = here[column].isna() if pd.isna(row[column]) else here[column] == row[column]
+            here = here[same]
+        wide = here.pivot_table(index="seed", columns=["method", "lam"], values="value", dropna=False)
+        wide = wide.dropna(axis=1, how="all")
+        own = here[(here.method == row.method) & ((here.lam == row.lam) | (here.lam.isna() & pd.isna(row.lam)))].value
+        error = corrected_sem(wide.to_numpy()) if wide.shape[1] > 1 else sem(own.to_numpy())
+        assert_allclose([row.value, row["sem"], row.n_seeds], [own.mean(), error, 3])
+
+
+def test_bands_compute_a_block_of_points_at_once(monkeypatch):
+    df = made_table("speed_accuracy")
+    calls = []
+    original = compare.standard_error
+    monkeypatch.setattr(compare, "standard_error", lambda values: calls.append(1) or original(values))
+    found = bands(df)
+    curves = found.drop_duplicates([*SETTING, *CONDITION])
+    assert len(calls) <= 2 * len(curves) < len(found) / 10
+
+
+def test_bands_of_one_seed_have_no_error():
+    found = bands(made_table("selection_latency", seeds=(0,)))
+    assert len(found)
+    assert found["sem"].isna().all()
+    assert bands(made_table("run_time")).empty
+
+
+def test_where_another_condition_has_no_point_the_error_is_the_ordinary_one():
+    rows = [rows_of("cascaded-td", [0.1, 0.2], x=1.0), rows_of("cascaded-td", [0.3, 0.5], x=2.0)]
+    found = bands(pd.concat([*rows, rows_of("cascaded-ce", [0.2, 0.2], x=1.0)]))
+    at_two = found[found.x == 2]
+    assert_allclose(at_two["sem"], [0.1])
+    assert_allclose(found[found.x == 1]["sem"], corrected_sem(np.array([[0.1, 0.2], [0.2, 0.2]])))
+
+
+def test_two_runs_of_one_seed_are_not_two_seeds():
+    df = pd.concat([rows_of("cascaded-td", [0.5]), rows_of("cascaded-td", [0.7]).assign(run="copy")])
+    with pytest.warns(CascadedWarning, match="copy repeats a configuration and seed"):
+        assert estimates(df).n_seeds.tolist() == [1]
