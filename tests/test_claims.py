@@ -1,317 +1,228 @@
-"""The paper's claims: held against what was measured, with the right sign and scale, and honest where nothing was."""
+"""The paper's claims: verdicts follow from intervals, with the right sign and scale."""
 
 import math
-import shlex
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from cascaded.analysis.statistics import bootstrap_mean
-from cascaded.cli.main import run
-from cascaded.exhibits.claimed import CLAIMS, TESTS
-from cascaded.exhibits.claims import FEWEST_IMAGES, _paper, claim_lines
-from cascaded.exhibits.material import gather
-from cascaded.results.questions import DRAWS
-from tests.made_materials import CE, TD0, TD1, accuracies, analyse, made_asked, made_material
-from tests.made_traces import made_run, made_trace
+from cascaded.paper.claims import CLAIMS, EXPERIMENTS, FEWEST_IMAGES, STATEMENTS, evaluate, verdict
+from cascaded.paper.values import load_values
+from cascaded.results.table import COLUMNS, to_table
 
-DEEP, MANY, SERIAL = ("serial-td-multihead", 1.0), ("cascaded-td-multihead", 0.0), ("serial-td", 1.0)
-LABELS = {
-    TD0: "cascaded-td(0)",
-    TD1: "cascaded-td(1)",
-    CE: "cascaded-ce",
-    DEEP: "serial-td-multihead(1)",
-    MANY: "cascaded-td-multihead(0)",
-    SERIAL: "serial-td(1)",
-}
-CASES = [  # claim, analysis, figure, noise, whose, against whom, the effect of a difference of 1
-    ("C1", "speed_accuracy", "accuracy", "", TD0, TD1, 100),
-    ("C1", "speed_accuracy", "accuracy", "", ("cascaded-td", 0.5), TD1, 100),
-    ("C2", "speed_accuracy", "area threshold", "", TD0, DEEP, 100),
-    ("C2", "speed_accuracy", "area threshold", "", TD0, ("shallow-deep", 1.0), 100),
-    ("C2", "speed_accuracy", "area threshold", "", TD0, MANY, 100),
-    ("C2", "speed_accuracy", "area threshold", "", DEEP, SERIAL, 100),
-    ("C3", "prototypicality", "rho centrality", "", TD0, CE, 1),
-    ("C4", "taxonomic_compliance", "compliance above chance", "", TD0, None, 100),
-    ("C4", "taxonomic_compliance", "first step at 0.35", "", TD0, CE, -1),
-    ("C4", "taxonomic_compliance", "mean compliance", "", TD0, CE, 100),
-    ("C5", "persistent_noise", "accuracy", "occlusion", TD0, CE, 100),
-    ("C5", "transient_noise", "dip", "focus", TD0, CE, -100),
-    ("C5", "persistent_noise", "accuracy", "perlin", TD0, ("serial-ce", None), 100),
-    ("C6", "out_of_distribution", "auroc gain msp", "", TD0, None, 100),
-    ("C7", "speed_accuracy", "threshold above deadline", "", TD0, None, 100),
-    ("C7", "learned_stopper", "stopper above deadline", "", TD0, None, 100),
+TD0, TD1, TD5 = (("cascaded-td", lam, "cascaded") for lam in (0.0, 1.0, 0.5))
+CE, SERIAL_CE = ("cascaded-ce", math.nan, "cascaded"), ("cascaded-ce", math.nan, "serial")
+EXITS, SHALLOW = ("serial-td-multihead", 1.0, "serial"), ("shallow-deep", 1.0, "serial")
+MANY, SERIAL = ("cascaded-td-multihead", 0.0, "cascaded"), ("serial-td", 1.0, "serial")
+SPEED, NOISE, OOD = {"analysis": "speed_accuracy"}, {"protocol": "persistent"}, {"ood_data": "mean"}
+CASES = [  # claim, metric, variants, networks, compared with, effect of a difference of 1
+    ("C1", "accuracy", SPEED, TD0, TD1, 100),
+    ("C1", "accuracy", SPEED, TD5, TD1, 100),
+    ("C2", "area", {**SPEED, "rule": "threshold"}, TD0, EXITS, 100),
+    ("C2", "area", {**SPEED, "rule": "threshold"}, TD0, SHALLOW, 100),
+    ("C2", "area", {**SPEED, "rule": "threshold"}, TD0, MANY, 100),
+    ("C2", "area", {**SPEED, "rule": "threshold"}, EXITS, SERIAL, 100),
+    ("C3", "rho", {"analysis": "prototypicality", "measure": "centrality"}, TD0, CE, 1),
+    ("C4", "compliance_above_chance", {"analysis": "taxonomic_compliance"}, TD0, None, 100),
+    ("C4", "first_step_at_0.35", {"analysis": "taxonomic_compliance"}, TD0, CE, -1),
+    ("C4", "compliance_mean", {"analysis": "taxonomic_compliance"}, TD0, CE, 100),
+    ("C5", "accuracy", {"analysis": "persistent_noise", "noise": "occlusion", **NOISE}, TD0, CE, 100),
+    ("C5", "accuracy", {"analysis": "persistent_noise", "noise": "perlin", **NOISE}, TD0, SERIAL_CE, 100),
+    ("C5", "dip", {"analysis": "transient_noise", "noise": "focus", "protocol": "transient"}, TD0, CE, -100),
+    ("C6", "auroc_gain", {"analysis": "out_of_distribution", "detector": "msp", **OOD}, TD0, None, 1),
+    ("C7", "area_above_deadline", {**SPEED, "rule": "threshold"}, TD0, None, 100),
+    ("C7", "area_above_deadline", {"analysis": "learned_stopper", "rule": "stopper"}, TD0, None, 100),
 ]
-UNITS = {"rho centrality": "rho", "first step at 0.35": "steps"}
+DRAWS = np.linspace(-1, 1, 201)
+"""Their 95 % interval is -0.95 to 0.95."""
 
 
-def label_of(model):
-    return LABELS.get(model) or (model[0] if model[1] is None else f"{model[0]}({model[1]:g})")
+def rows(network, metric, values, draws=DRAWS, **columns):
+    """Rows of one number of one network, one per seed."""
+    method, lam, schedule = network
+    keys = {"config": "c", "data": "digits", "split": "test", "items": "i", "n_items": 1000, "time": "coarse"}
+    keys |= {"arch": "resnet18", "width": 16, "kernel": "none" if schedule == "serial" else "osd", "steps": 9}
+    return [
+        {
+            **keys,
+            **{"run": f"{method}-{lam}/{seed}", "method": method, "lam": lam, "schedule": schedule, "seed": seed},
+            **{"metric": metric, "value": value, "draws": None if draws is None else value + draws},
+            **columns,
+        }
+        for seed, value in enumerate(values)
+    ]
 
 
-def measured(case, difference, low, high, turned=False, **more):
-    """The lines of a claim where one model's figure is so far above another's, or so high by itself."""
-    claim, analysis, metric, noise, one, other, _ = case
-    asked = made_asked(analysis, noise=noise)
-    answer = (asked, {"headline": {metric: 1.0}})
-    told = {"low": low, "high": high, "n": 4, **more}
-    table = {"analysis": analysis, "of": asked.what, "images": asked.images, "shown": asked.shown, "metric": metric}
-    if other is None:
-        estimates = {label_of(one): {"value": difference, **told}}
-        material = made_material({one: {0: [answer]}}, [{**table, "estimates": estimates, "differences": []}])
-    else:
-        pair = {"a": label_of(one), "b": label_of(other), "difference": difference, **told}
-        if turned:
-            pair = {**pair, "a": pair["b"], "b": pair["a"], "difference": -difference, "low": -high, "high": -low}
-        stranger = {**pair, "b": "somebody else"}
-        material = made_material(
-            {one: {0: [answer]}, other: {0: [answer]}}, [{**table, "estimates": {}, "differences": [stranger, pair]}]
-        )
-    return [line for line in claim_lines(material) if line.claim == claim and line.effect is not None], asked
+def evaluated(*found):
+    return evaluate(to_table(pd.DataFrame([row for each in found for row in each], columns=pd.Index(COLUMNS))))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[2]} {case[5]}")
-@pytest.mark.parametrize("turned", [False, True])
-def test_a_claim_holds_where_its_interval_is_above_nothing_the_papers_way(case, turned):
+def measured(case, values, width):
+    """The claim's measurements if the first network is above the other by `values`, with intervals of +-0.95 width."""
+    claim, metric, variants, a, b, _ = case
+    found = rows(a, metric, values, DRAWS * width, **variants)
+    if b is not None:
+        found += rows(b, metric, [0.0] * len(values), DRAWS * 0, **variants)
+    table = evaluated(found)
+    return table[(table.claim == claim) & (table.label != "")]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1]} {case[4]}")
+def test_the_verdict_follows_from_the_interval(case):
     factor = case[-1]
-    way = 1 if factor > 0 else -1  # of steps and of drops less is better
-    for sign, verdict in ((way, "yes"), (-way, "no")):
-        ends = sorted((sign * 0.02, sign * 0.06))
-        (line,), asked = measured(case, sign * 0.04, *ends, turned)
-        assert line.verdict == verdict
-        assert line.effect == pytest.approx(factor * sign * 0.04)
-        assert (line.low, line.high) == pytest.approx(sorted(factor * each for each in ends))
-        assert line.unit == UNITS.get(case[2], "points")
-        assert (line.how, line.command) == ("4 seeds", "")
-        assert line.what.endswith(asked.what)
-        assert line.says == CLAIMS[case[0]]
+    better = 1 if factor > 0 else -1
+    for value, width, expected in (
+        (0.04, 0.02, "supported"),
+        (-0.04, 0.02, "contradicted"),
+        (0.04, 0.06, "inconclusive"),
+        (0.0, 0.0, "inconclusive"),
+    ):
+        (row,) = measured(case, [better * value], width).itertuples()
+        assert row.verdict == expected
+        assert row.effect == pytest.approx(abs(factor) * value)
+        ends = (abs(factor) * (value + end * width) for end in (-0.95, 0.95))
+        assert (row.low, row.high) == pytest.approx(tuple(ends), abs=1e-6)
+        assert (row.interval_over, row.statement, row.command) == ("images", STATEMENTS[case[0]], "")
+        assert [math.copysign(1, end) for end in (row.effect, row.low) if end == 0] in ([], [1], [1, 1])
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[2]} {case[5]}")
-def test_an_interval_that_holds_nothing_is_no_and_says_so(case):
-    way = 1 if case[-1] > 0 else -1
-    (line,), _ = measured(case, way * 0.02, *sorted((way * 0.05, way * -0.01)))
-    assert line.verdict == "no"
-    assert line.how == "4 seeds; as the paper says, but the interval holds 0"
-    (against,), _ = measured(case, way * -0.02, *sorted((way * -0.05, way * 0.01)))
-    assert (against.verdict, against.how) == ("no", "4 seeds")
-    (none,), _ = measured(case, -0.0, -0.0, 0.0)
-    assert [math.copysign(1, each) for each in (none.effect, none.low, none.high)] == [1, 1, 1]
-    assert (none.verdict, none.how) == ("no", "4 seeds")
-    (edge,), _ = measured(case, way * 0.02, *sorted((way * 0.04, 0.0)))
-    assert edge.verdict == "no"
+def test_with_three_seeds_the_interval_is_over_seeds():
+    (row,) = measured(CASES[0], [0.02, 0.04, 0.06], width=9).itertuples()
+    half = 4.302653 * 0.02 / math.sqrt(3)
+    assert (row.interval_over, row.n_seeds, row.verdict) == ("seeds", 3, "inconclusive")
+    assert (row.low, row.high) == pytest.approx((100 * (0.04 - half), 100 * (0.04 + half)))
 
 
 @pytest.mark.parametrize("case", CASES[:1] + CASES[-1:], ids=lambda case: case[0])
-def test_an_effect_without_an_interval_was_not_measured(case):
-    (line,), _ = measured(case, 0.3, None, None, n=1)
-    assert (line.effect, line.low, line.high, line.verdict) == (pytest.approx(30), None, None, "not measured")
-    assert line.how == "one seed, no interval"
+def test_an_effect_without_an_interval_has_no_verdict(case):
+    claim, metric, variants, a, b, _ = case
+    found = [rows(each, metric, [value], None, **variants) for each, value in ((a, 0.3), (b, 0.1)) if each]
+    table = evaluated(*found)
+    row = table[table.claim == claim].iloc[0]
+    assert (row.verdict, math.isnan(row.low)) == ("not measured", True)
+    assert row.effect > 0
+    assert row.note.startswith("no interval")
 
 
-def test_of_two_seeds_the_interval_is_over_images():
-    items = {"low": 0.01, "high": 0.05, "n": 100}
-    (line,), _ = measured(CASES[0], 0.04, -0.5, 0.6, **{"n": 2, "over items": items})
-    assert (line.low, line.high) == pytest.approx((1.0, 5.0))
-    assert (line.verdict, line.how) == ("yes", "100 images, mean of 2 seeds")
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (-0.03, 0.008, "supported"),
+        (0.01, 0.04, "supported"),  # a difference, smaller than what counts as one
+        (-0.03, 0.06, "inconclusive"),
+        (0.04, 0.06, "inconclusive"),
+        (0.06, 0.10, "contradicted"),
+        (-0.10, -0.06, "contradicted"),
+        (-0.2, 0.2, "inconclusive"),
+    ],
+)
+def test_a_claim_of_no_difference_needs_the_whole_interval_within_the_margin(low, high, expected):
+    assert verdict(low, high, 0.05) == expected
+    variants = {"analysis": "prototypicality", "measure": "human agreement"}
+    (row,) = measured(("C3", "rho", variants, TD0, CE, 1), [(low + high) / 2], (high - low) / 1.9).itertuples()
+    assert (row.verdict, row.paper) == (expected, pytest.approx(-0.011))
 
 
-def test_effects_of_the_paper_stand_beside_ours():
-    (line,), _ = measured(CASES[0], 0.04, 0.02, 0.06)  # the paper has not tried digits
-    assert line.paper == "for lambda 0: +2.47 on cifar10, +4.28 on cifar100, +0.88 on tinyimagenet, +7.40 on terriers"
-    lasting = next(case for case in CASES if case[3] == "occlusion")
-    (line,), asked = measured(lasting, 0.04, 0.02, 0.06)
-    assert line.paper == "+7.03"
-    pair = "CascadedTD(0) against CascadedCE (not trained with it)"
-    assert line.what == f"accuracy under lasting occlusion, {pair}: {asked.what}"
+@pytest.mark.parametrize(
+    ("columns", "networks", "effect"),
+    [  # differences taken by hand from the tables of the paper
+        ({"data": "cifar10", "metric": "accuracy", **SPEED}, (TD0, TD1), 2.47),
+        ({"data": "cifar100", "metric": "accuracy", **SPEED}, (TD0, TD1), 4.28),
+        ({"data": "cifar100", "metric": "accuracy", **SPEED}, (TD5, TD1), 3.80),
+        ({"data": "tinyimagenet", "metric": "accuracy", **SPEED}, (TD0, TD1), 0.88),
+        ({"data": "cifar10-sample", "metric": "accuracy", **SPEED}, (TD0, TD1), 2.47),
+        ({"data": "cifar10", "metric": "rho", "measure": "C-score"}, (TD0, CE), 0.163),
+        ({"data": "cifar10", "metric": "accuracy", **CASES[10][2]}, (TD0, CE), 7.03),
+        ({"data": "cifar10", "metric": "accuracy", **CASES[10][2], "noise": "resolution"}, (TD0, SERIAL_CE), 3.66),
+        ({"data": "cifar10", "metric": "dip", **CASES[12][2], "noise": "occlusion"}, (TD0, CE), 7.32),
+        ({"data": "cifar10", "metric": "dip", **CASES[12][2]}, (TD0, SERIAL_CE), 0.62),
+        ({"data": "cifar100", "metric": "first_step_at_0.35", "analysis": "taxonomic_compliance"}, (TD0, CE), 6),
+    ],
+)
+def test_the_papers_effect_is_the_same_query_on_its_values(columns, networks, effect):
+    table = evaluated(*(rows(network, values=[0.5], **columns) for network in networks))
+    (row,) = table[table.label != ""].itertuples()
+    assert row.paper == pytest.approx(effect)
+    assert row.paper_data == ("cifar10" if columns["data"] == "cifar10-sample" else columns["data"])
 
 
-@pytest.mark.parametrize(("lam", "paper"), [(0.0, "+4.28"), (0.5, "+3.80"), (0.83, "+1.86")])
-def test_the_papers_effect_is_that_of_the_same_data_and_lambda(lam, paper):
-    test = next(test for test in TESTS if test.claim == "C1")
-    assert _paper(test, made_asked("speed_accuracy", data="cifar100"), f"{lam:g}") == paper
-    final = {"0": 67.48, "0.5": 67.00, "0.83": 65.06, "1": 63.20}  # the paper's table
-    assert float(paper) == pytest.approx(final[f"{lam:g}"] - final["1"])
+def test_where_the_paper_has_other_data_its_effect_is_named_after_them():
+    (row,) = measured(CASES[0], [0.04], 0.01).itertuples()
+    assert (row.data, row.paper, row.paper_data) == ("digits", pytest.approx(2.47), "cifar10")
+    (row,) = measured(CASES[2], [0.04], 0.01).itertuples()
+    assert (math.isnan(row.paper), row.paper_data) == (True, "")  # a figure without numbers
 
 
-def test_where_the_paper_finds_no_difference_an_interval_that_holds_0_is_as_it_says():
-    case = ("C3", "prototypicality", "rho human agreement", "", TD0, CE, 1)
-    (line,), _ = measured(case, -0.011, -0.03, 0.008)
-    assert (line.verdict, line.how) == ("yes", "4 seeds")
-    assert measured(case, 0.1, 0.05, 0.15)[0][0].verdict == "no"
+@pytest.mark.parametrize("column", ["config", "items", "steps"])
+def test_only_networks_that_are_equal_in_everything_else_are_compared(column):
+    other = {"config": "d", "items": "j", "steps": 70}[column]
+    table = evaluated(rows(TD0, "accuracy", [0.9], **SPEED), rows(TD1, "accuracy", [0.5], **{**SPEED, column: other}))
+    assert table.verdict.eq("not measured").all()
 
 
-def test_only_models_that_are_alike_in_everything_else_are_held_against_each_other():
-    assert measured(CASES[0], 0.04, 0.02, 0.06)[0]
-    for wrong in (("cascaded-td-multihead", 1.0), ("serial-td", 0.0)):
-        assert not measured(("C2", "speed_accuracy", "area threshold", "", TD0, wrong, 100), 0.04, 0.02, 0.06)[0]
+def test_networks_that_share_no_seed_are_not_compared():
+    other = [{**row, "seed": 1} for row in rows(TD1, "accuracy", [0.5], **SPEED)]
+    table = evaluated(rows(TD0, "accuracy", [0.9], **SPEED), other)
+    assert table.verdict.eq("not measured").all()
 
 
-def test_networks_of_another_width_make_no_pair(tmp_path):
-    for lam, options in ((0.0, {}), (1.0, {"limit": 100})):
-        made_run(tmp_path / f"{lam:g}" / "0", {"digits-test": trace_of(3 - lam)}, lam=lam, **options)
-    analyse(tmp_path, "speed_accuracy")
-    lines = {line.claim: line for line in claim_lines(gather([tmp_path]))}
-    assert lines["C1"].verdict == "not measured"
+def test_a_difference_names_the_runs_of_the_seeds_that_both_networks_have():
+    table = evaluated(rows(TD0, "accuracy", [0.9, 0.8], **SPEED), rows(TD1, "accuracy", [0.5], **SPEED))
+    assert table.iloc[0].runs == ("cascaded-td-0.0/0", "cascaded-td-1.0/0")
 
 
-def test_a_figure_that_not_every_network_has_is_not_judged():
-    asked = made_asked("taxonomic_compliance")
-    case = ("C4", "taxonomic_compliance", "first step at 0.35", "", TD0, CE, -1)
-    told = {"a": "cascaded-td(0)", "b": "cascaded-ce", "difference": -3.0, "low": -4.0, "high": -2.0, "n": 4}
-    table = {"analysis": asked.analysis, "of": asked.what, "images": asked.images, "shown": asked.shown}
-    tables = [{**table, "metric": case[2], "estimates": {}, "differences": [told]}]
-    reached, never = ((asked, {"headline": {case[2]: value}}) for value in (2.0, None))
-    for last, verdict in ((reached, "yes"), (never, "not measured")):
-        lines = claim_lines(made_material({TD0: {0: [reached]}, CE: {0: [reached], 1: [last]}}, tables))
-        (line,) = [line for line in lines if "sooner" in line.what]
-        assert (line.verdict, line.effect) == (verdict, 3.0)
-    assert "not every network reaches it" in line.how
+def test_a_number_that_not_every_network_has_is_not_judged():
+    case = CASES[8]
+    found = rows(TD0, case[1], [2.0, 2.0], **case[2]), rows(CE, case[1], [8.0, math.nan], **case[2])
+    row = evaluated(*found).query("metric == 'first_step_at_0.35'").iloc[0]
+    assert (row.verdict, math.isnan(row.effect)) == ("not measured", True)
+    assert row.note == "not every network has a value of first_step_at_0.35"
 
 
-def test_a_figure_that_no_network_has_is_told_as_such():
-    asked = made_asked("taxonomic_compliance")
-    never = (asked, {"headline": {"first step at 0.35": None, "mean compliance": 0.2}})
-    lines = claim_lines(made_material({TD0: {0: [never]}, CE: {0: [never]}}))
-    (line,) = [line for line in lines if "sooner" in line.what]
-    assert (line.effect, line.verdict, line.command) == (None, "not measured", "")
-    assert "not every network reaches it" in line.how
-    assert line.runs == ("made/cascaded-td-0.0/0", "made/cascaded-ce-None/0")
+def test_the_time_and_split_of_the_paper_are_preferred():
+    def rho(**columns):
+        both = zip((TD0, CE), (columns.pop("effect"), 0.0), strict=True)
+        return [row for each, value in both for row in rows(each, "rho", [value], measure="centrality", **columns)]
+
+    fine, held_out = {"time": "fine", "effect": 0.1}, {"time": "fine", "split": "validation", "effect": 0.2}
+    for found, effects in (
+        ([fine, held_out], [0.2]),
+        ([fine, {"effect": 0.3}], [0.1]),
+        ([{"effect": 0.3}], [0.3]),
+        ([{**held_out, "data": "cifar10"}, fine], [0.1, 0.2]),  # each data set has its own
+    ):
+        table = evaluated(*(rho(**dict(each)) for each in found))
+        assert sorted(table[table.claim == "C3"].effect) == pytest.approx(effects)
 
 
-def test_a_difference_names_the_runs_of_the_seeds_that_both_models_have():
-    asked = made_asked("speed_accuracy")
-    answer = (asked, {"headline": {"accuracy": 0.5}})
-    told = {"a": "cascaded-td(0)", "b": "cascaded-td(1)", "difference": 0.1, "low": 0.05, "high": 0.15, "n": 40}
-    table = {"analysis": asked.analysis, "of": asked.what, "images": asked.images, "shown": asked.shown}
-    tables = [{**table, "metric": "accuracy", "estimates": {}, "differences": [told]}]
-    lines = claim_lines(made_material({TD0: {0: [answer], 1: [answer]}, TD1: {0: [answer], 2: [answer]}}, tables))
-    (line,) = [line for line in lines if line.claim == "C1"]
-    assert line.runs == ("made/cascaded-td-0.0/0", "made/cascaded-td-1.0/0")
+@pytest.mark.parametrize(("count", "expected"), [(18, "not measured"), (99, "not measured"), (100, "supported")])
+def test_few_images_give_an_effect_and_no_verdict(count, expected):
+    draws = DRAWS / 100
+    found = (rows(each, "accuracy", [v], draws * v, **SPEED, n_items=count) for each, v in ((TD0, 0.6), (TD1, 0.5)))
+    row = evaluated(*found).iloc[0]
+    assert (row.effect, row.verdict) == (pytest.approx(10), expected)
+    few = f"too few images for a verdict ({count}; at least {FEWEST_IMAGES})"
+    assert row.note == (few if expected == "not measured" else "")
 
 
-def test_centrality_is_read_from_held_out_images_where_there_are_such():
-    test, held_out = (made_asked("prototypicality", split=split) for split in ("test", "validation"))
-    answers = [(asked, {"headline": {"rho centrality": 0.5}}) for asked in (test, held_out)]
-    pair = {"a": "cascaded-td(0)", "b": "cascaded-ce", "difference": 0.1, "low": 0.05, "high": 0.15, "n": 4}
-    tables = [
-        {
-            "analysis": asked.analysis,
-            "of": asked.what,
-            "images": asked.images,
-            "shown": asked.shown,
-            "metric": "rho centrality",
-            "estimates": {},
-            "differences": [pair],
-        }
-        for asked in (test, held_out)
-    ]
-    for shown, of in ((answers, held_out), (answers[:1], test)):
-        lines = claim_lines(made_material({TD0: {0: shown}, CE: {0: shown}}, tables))
-        (line,) = [line for line in lines if line.claim == "C3" and line.effect is not None]
-        assert line.what.endswith(of.what)
+def test_networks_that_were_not_trained_with_the_noise_are_marked():
+    case = CASES[10]
+    for trained, note in ((None, "networks were not trained with occlusion noise"), ("occlusion", "")):
+        both = (rows(each, case[1], [v], **case[2], train_noise=trained) for each, v in ((TD0, 9.0), (CE, 0.0)))
+        assert evaluated(*both).query("claim == 'C5'").iloc[0].note == note
 
 
-def test_where_there_is_fine_time_latency_is_read_from_it_and_final_accuracy_from_whole_steps():
-    whole, fine = (made_asked("speed_accuracy", kernel=kernel) for kernel in ("osd", "ews:0.9"))
-    pair = {"a": "cascaded-td(0)", "b": "cascaded-td(1)", "low": 0.1, "high": 0.3, "n": 4}
-    about = {
-        "analysis": "speed_accuracy",
-        "metric": "accuracy",
-        "images": whole.images,
-        "shown": whole.shown,
-        "estimates": {},
-    }
-    tables = [
-        {**about, "of": asked.what, "differences": [{**pair, "difference": difference}]}
-        for asked, difference in ((whole, 0.2), (fine, 0.1))
-    ]
-    told = [(asked, accuracies([0.5])) for asked in (whole, fine)]
-    lines = claim_lines(made_material({TD0: {0: told}, TD1: {0: told}}, tables))
-    assert [line.effect for line in lines if line.claim == "C1"] == [pytest.approx(20)]
-    only_fine = made_material({TD0: {0: told[1:]}, TD1: {0: told[1:]}}, tables)
-    assert [line.effect for line in claim_lines(only_fine) if line.claim == "C1"] == [pytest.approx(10)]
+def test_every_claim_has_a_row_whatever_was_measured():
+    table = evaluated([])
+    assert list(table.claim) == list(STATEMENTS)
+    assert table.verdict.eq("not measured").all()
+    assert list(table.command) == [f"cascaded reproduce {' '.join(names)}" for names in EXPERIMENTS.values()]
+    assert {claim.claim for claim in CLAIMS} == set(STATEMENTS) == set(EXPERIMENTS)
 
 
-def test_every_claim_has_a_line_whatever_there_is():
-    lines = claim_lines(made_material({CE: {0: []}}))
-    assert [line.claim for line in lines] == list(CLAIMS)
-    assert {line.verdict for line in lines} == {"not measured"}
-    assert {line.what for line in lines} == {"the model that the claim is about is not among these runs"}
-    assert {test.claim for test in TESTS} == set(CLAIMS)
-
-
-def test_models_that_are_lacking_are_named_with_a_command_that_would_train_them(capsys, tmp_path, monkeypatch):
-    lines = {line.claim: line for line in claim_lines(made_material({TD0: {0: []}}))}
-    assert lines["C1"].what == lines["C5"].what == "the model that it is compared with is not among these runs"
-    monkeypatch.chdir(tmp_path)
-    for line in lines.values():
-        words = shlex.split(line.command)
-        if words[1] == "sweep" and "cifar100" not in words:
-            run([*words[1:], "--dry-run"])
-            said = capsys.readouterr().out
-            assert all(name in said for name in ("cascaded-td-lam0", "cascaded-td-lam1", "cascaded-ce", "multihead"))
-    assert sum("sweep" in line.command for line in lines.values()) >= 5
-
-
-@pytest.mark.parametrize(("count", "verdict"), [(18, "not measured"), (99, "not measured"), (100, "yes"), (0, "yes")])
-def test_few_images_have_an_effect_and_no_verdict(count, verdict):
-    asked = made_asked("speed_accuracy", count=count)  # 0: an older version has not counted them
-    answer = (asked, {"headline": {"accuracy": 0.5}})
-    told = {"a": "cascaded-td(0)", "b": "cascaded-td(1)", "difference": 0.1, "low": 0.05, "high": 0.15, "n": 4}
-    table = {"analysis": asked.analysis, "of": asked.what, "images": asked.images, "shown": asked.shown}
-    tables = [{**table, "metric": "accuracy", "estimates": {}, "differences": [told]}]
-    lines = claim_lines(made_material({TD0: {0: [answer]}, TD1: {0: [answer]}}, tables))
-    (line,) = [line for line in lines if line.claim == "C1"]
-    assert (line.effect, line.low, line.high) == pytest.approx((10, 5, 15))
-    assert line.verdict == verdict
-    few = f"; too few images for a verdict ({count}; at least {FEWEST_IMAGES})"
-    assert line.how == "4 seeds" + (few if verdict == "not measured" else "")
-
-
-def test_models_that_share_no_seed_are_not_called_measured():
-    asked = made_asked("speed_accuracy")
-    answer = [(asked, accuracies([0.5]))]
-    table = {
-        "analysis": "speed_accuracy",
-        "of": asked.what,
-        "images": asked.images,
-        "shown": asked.shown,
-        "metric": "accuracy",
-    }
-    tables = [{**table, "estimates": {}, "differences": []}]
-    line = claim_lines(made_material({TD0: {0: answer}, TD1: {1: answer}}, tables))[0]
-    assert (line.claim, line.verdict) == ("C1", "not measured")
-    assert line.what == "not compared yet, or the models share no seed or no images"
-
-
-def trace_of(good):
-    return made_trace(int(10 * good), items=120, good=good, kernel="osd")
-
-
-@pytest.mark.parametrize(("td0", "td1", "verdict"), [(5.0, 1.0, "yes"), (1.0, 5.0, "no")])
-def test_from_traces_to_a_verdict(tmp_path, td0, td1, verdict):
-    for lam, good in ((0.0, td0), (1.0, td1)):
-        made_run(tmp_path / f"{lam:g}" / "0", {"digits-test": trace_of(good)}, lam=lam)
-    analyse(tmp_path, "speed_accuracy")
-    material = gather([tmp_path])
-    lines = {line.claim: line for line in claim_lines(material)}
-    right = [trace_of(good).logits[-1].argmax(-1) == np.arange(120) % 4 for good in (td0, td1)]
-    expected = bootstrap_mean(100.0 * right[0] - 100.0 * right[1], DRAWS)
-    found = lines["C1"]
-    assert (found.effect, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
-    assert (found.verdict, found.how) == (verdict, "120 images, one seed")
-    headline = material.answers(material.rows("speed_accuracy")[0].row)["cascaded-td(0)"][0]["headline"]
-    assert lines["C7"].effect == pytest.approx(100 * headline["threshold above deadline"])
-
-
-def test_a_run_alone_is_measured_in_what_needs_no_other(tmp_path):
-    made_run(tmp_path / "0", {"digits-test": trace_of(3.0)})
-    analyse(tmp_path, "speed_accuracy")
-    material = gather([tmp_path])
-    row = material.rows("speed_accuracy")[0].row
-    interval = material.answers(row)["cascaded-td(0)"][0]["intervals"]["threshold above deadline"]
-    lines = {line.claim: line for line in claim_lines(material)}
-    assert (lines["C7"].low, lines["C7"].high) == pytest.approx((100 * interval["low"], 100 * interval["high"]))
-    assert lines["C7"].verdict == ("yes" if interval["low"] > 0 else "no")
-    assert lines["C1"].verdict == "not measured"
+def test_every_number_of_the_paper_has_the_columns_of_the_table():
+    values = load_values()
+    assert set(values.columns) <= {*COLUMNS, "source"}
+    assert not values.duplicated([name for name in values.columns if name not in ("value", "source")]).any()
+    assert values.value.notna().all()
+    assert values.source.notna().all()
