@@ -45,8 +45,14 @@ def rows(network, metric, values, draws=DRAWS, **columns):
     return [
         {
             **keys,
-            **{"run": f"{method}-{lam}/{seed}", "method": method, "lam": lam, "schedule": schedule, "seed": seed},
-            **{"metric": metric, "value": value, "draws": None if draws is None else value + draws},
+            "run": f"{method}-{lam}/{seed}",
+            "method": method,
+            "lam": lam,
+            "schedule": schedule,
+            "seed": seed,
+            "metric": metric,
+            "value": value,
+            "draws": None if draws is None else value + draws,
             **columns,
         }
         for seed, value in enumerate(values)
