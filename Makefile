@@ -48,7 +48,7 @@ lint: setup  ## ruff and pyright alone
 	$(BIN)/basedpyright
 
 bench: setup  ## time, memory and operations at the sizes of docs/performance.md (a quarter of an hour)
-	$(BIN)/cascaded bench --width 16 64 --batch 64 128 --json out/bench.json
+	$(BIN)/cascaded bench --width 16 64 --batch-size 64 128 --json out/bench.json
 
 docs: .venv/documented  ## the documentation, into site/
 	$(BIN)/mkdocs build --strict

@@ -1,16 +1,16 @@
-"""Recording and analyses in the benchmark: the real ones, timed."""
+"""Recording and analyses in the benchmark: the real functions, timed."""
 
-from cascaded.bench.recording import analyses, recording
+from cascaded.bench.recording import time_analyses, time_recording
 
 
 def test_all_images_are_evaluated_and_recorded():
-    told = []
-    measured = recording("resnet18", width=2, size=16, items=20, told=told.append)
-    assert sum(told) == 40
-    assert measured["times_serial"] == measured["record"] / measured["serial"] > 0
+    items = []
+    measured = time_recording("resnet18", width=2, image_size=16, items=20, on_progress=items.append)
+    assert sum(items) == 40
+    assert measured["time_of_serial"] == measured["record"] / measured["serial"] > 0
 
 
-def test_analyses_are_timed_one_by_one():
-    seconds = analyses((3, 50, 4))
+def test_every_analysis_is_timed():
+    seconds = time_analyses((3, 50, 4))
     assert set(seconds) == {"speed_accuracy", "selection_latency", "prototypicality", "taxonomic_compliance"}
     assert min(seconds.values()) > 0

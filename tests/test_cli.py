@@ -4,12 +4,9 @@ import json
 import os
 import subprocess
 import sys
-from functools import partial
 
 import pytest
 
-from cascaded.bench import recording
-from cascaded.bench.compare import CONTENDERS, INPUT
 from cascaded.cli import main as cli
 from cascaded.cli.main import COMMANDS
 
@@ -107,12 +104,12 @@ def test_help_does_not_import_torch(words, helped):
         (["bnech"], "there is no command 'bnech': say bench?"),
         (["xyz"], "there is no command 'xyz': see cascaded --help"),
         (["bench", "--width", "0"], "--width is 0: give numbers of at least 1"),
-        (["bench", "--batch"], "--batch is empty: give numbers of at least 1"),
+        (["bench", "--batch-size"], "--batch-size is empty: give numbers of at least 1"),
         (["bench", "--repeats", "0"], "--repeats is 0: give numbers of at least 1"),
         (["bench", "--json", os.curdir], "a folder: give the name of a file in it"),
         (["bench", "--json", "/proc/nowhere/bench.json"], "which cannot be written"),
-        (["bench", "--size", "1", "--batch", "1", "--no-memory"], "give a batch of at least 2"),
-        (["bench", "--model", "alexnet"], "resnet18"),
+        (["bench", "--image-size", "1", "--batch-size", "1"], "give a batch size of at least 2"),
+        (["bench", "--arch", "alexnet"], "resnet18"),
         (["train", "--data", "cifar11"], "there is no data set 'cifar11': say cifar10?"),
         (["train", "--data", "no/such/folder"], "there is no file or folder no/such/folder"),
         (["train", "--model", "cascaded-ce", "--lam", "0"], "cascaded-ce learns from the last step alone"),
@@ -146,24 +143,6 @@ def test_a_wrong_command_shows_no_traceback():
     told = started("bench", "--width", "0")
     assert told.returncode == 2
     assert told.stderr == "cascaded: --width is 0: give numbers of at least 1\n"
-
-
-def test_bench_times_and_counts_every_contender_and_writes_what_it_shows(tmp_path, cascaded, capsys, monkeypatch):
-    monkeypatch.setattr(recording, "analyses", partial(recording.analyses, (3, 50, 4)))
-    small = ["--width", "2", "--batch", "4", "--size", "16", "--repeats", "2", "--threads", "1", "--no-memory"]
-    cascaded("bench", *small, "--record", "10", "--json", str(tmp_path / "new" / "bench.json"))
-    told = capsys.readouterr().out
-    assert "faster than loop" in told
-    assert "recording 10 images at width 2" in told
-    assert f"wrote {tmp_path / 'new' / 'bench.json'}" in told.replace("\n", "")
-    written = json.loads((tmp_path / "new" / "bench.json").read_text())
-    assert [setting["task"] for setting in written["settings"]] == ["train", "evaluate"]
-    for setting, others in zip(written["settings"], ([INPUT], []), strict=True):
-        assert [each["contender"] for each in setting["contenders"]] == [*CONTENDERS, *others]
-        assert all(len(each["seconds"]) == 2 and min(each["seconds"]) > 0 for each in setting["contenders"])
-        assert all((each["operations"] > 0) == (each["contender"] != INPUT) for each in setting["contenders"])
-    assert [each["items"] for each in written["recording"]] == [10]
-    assert set(written["analyses"]) >= {"speed_accuracy", "prototypicality"}
 
 
 def test_train_from_nothing_then_again(tmp_path, cascaded, capsys):

@@ -1,1 +1,1 @@
-"""Speed, memory and operations, ours beside the published way, as ratios in one run."""
+"""Benchmarks: time, memory and operations of a cascade relative to the published loop and a serial pass."""

@@ -1,4 +1,4 @@
-"""The peak memory of one contender's work, in a process of its own: `python -m cascaded.bench.memory JOB`."""
+"""Peak memory of one implementation, in a process of its own: `python -m cascaded.bench.memory JOB`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gc
 import json
 import resource
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -17,13 +18,12 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def main(job: str) -> None:
-    """Print how many bytes the work adds at its peak to what stands in memory before it."""
-    described = json.loads(job)
-    setting = Setting(**described["setting"])
+    """Print the peak memory of one run in bytes, minus the memory in use before it."""
+    parsed = json.loads(job)
+    setting, implementation = Setting(**parsed["setting"]), parsed["implementation"]
     torch.set_num_threads(setting.threads)
-    small = Setting(**described["setting"] | {"batch": 2})
-    prepare(small, described["contender"])()  # what torch sets up on first use is not the contender's
-    run = prepare(setting, described["contender"])
+    prepare(replace(setting, batch_size=2), implementation)()  # memory that torch allocates on first use
+    run = prepare(setting, implementation)
     gc.collect()
     before = _now()
     run()
@@ -31,10 +31,10 @@ def main(job: str) -> None:
 
 
 def _now() -> int:
-    """Bytes in use; on Linux the peak starts anew here, elsewhere the peak so far stands in."""
+    """Bytes in use. On Linux this resets the peak; elsewhere the peak so far is returned."""
     if not RESET.exists():
         return _peak()
-    # memory that was freed but not given back would hide what the work takes
+    # freed memory that was not returned to the system would hide what the run allocates
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)
     RESET.write_text("5")

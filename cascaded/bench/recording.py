@@ -1,4 +1,4 @@
-"""Recording beside a serial evaluation of the same images, and analyses of a trace as large as the paper's."""
+"""Time to record images beside a serial evaluation of them, and time per analysis of a trace of the paper's size."""
 
 from __future__ import annotations
 
@@ -26,57 +26,59 @@ TRACE = (70, 10_000, 10)
 """Steps, items and classes of the trace that analyses are timed on."""
 
 
-def recording(model: str, width: int, size: int, items: int, told: Callable[[int], object]) -> dict[str, float]:
-    """Seconds to evaluate images serially, and to record them; half of the evaluation before and half after."""
+def time_recording(
+    arch: str, width: int, image_size: int, items: int, on_progress: Callable[[int], object] = lambda items: None
+) -> dict[str, float]:
+    """Seconds to evaluate images serially (one half before, one half after) and to record them."""
     generator = torch.Generator().manual_seed(0)
-    pixels = torch.randint(256, (items, 3, size, size), generator=generator, dtype=torch.uint8)
+    pixels = torch.randint(256, (items, 3, image_size, image_size), generator=generator, dtype=torch.uint8)
     labels = torch.randint(10, (items,), generator=generator)
-    images = Images("made", "test", pixels, labels, CLASSES, torch.arange(items))
-    net = make_network(model, width=width, generator=generator)
-    net(torch.randn(8, 3, size, size, generator=generator))  # statistics of every step
-    inputs = Inputs((3, size, size), (0.5,) * 3, (0.25,) * 3, CLASSES)
+    images = Images("random", "test", pixels, labels, CLASSES, torch.arange(items))
+    net = make_network(arch, width=width, generator=generator)
+    net(torch.randn(8, 3, image_size, image_size, generator=generator))  # batch statistics of every step
+    inputs = Inputs((3, image_size, image_size), (0.5,) * 3, (0.25,) * 3, CLASSES)
     with tempfile.TemporaryDirectory() as folder:
-        run = Trained(Path(folder), Spec("made"), inputs, net.eval(), "0" * 64, 0)
+        run = Trained(Path(folder), Spec("random"), inputs, net.eval(), "0" * 64, 0)
         half = items // 2
-        serial = _evaluate(run, images, slice(None, half), told)
+        serial = _evaluate(run, images, slice(None, half), on_progress)
         start = time.perf_counter()
-        record(run, images, Still(OneStepDelay(), "cascaded", net.settle_steps), told=told)
+        record(run, images, Still(OneStepDelay(), "cascaded", net.settle_steps), told=on_progress)
         recorded = time.perf_counter() - start
-        serial += _evaluate(run, images, slice(half, None), told)
-    return {"width": width, "items": items, "serial": serial, "record": recorded, "times_serial": recorded / serial}
+        serial += _evaluate(run, images, slice(half, None), on_progress)
+    return {"width": width, "items": items, "serial": serial, "record": recorded, "time_of_serial": recorded / serial}
 
 
 @torch.no_grad()
-def _evaluate(run: Trained, images: Images, part: slice, told: Callable[[int], object]) -> float:
-    """Seconds to evaluate some images, as many at a time as recording has."""
-    serial, right, start = run.net.serial(), 0, time.perf_counter()
-    for some in torch.arange(len(images))[part].split(PIXELS // images.images[0, 0].numel()):
-        said = serial(run.normalised(images.images[some])).argmax(dim=-1)
-        right += int((said == images.labels[some]).sum())
-        told(len(some))
+def _evaluate(run: Trained, images: Images, part: slice, on_progress: Callable[[int], object]) -> float:
+    """Seconds to evaluate some images in batches of the size that recording uses."""
+    serial, correct, start = run.net.serial(), 0, time.perf_counter()
+    for rows in torch.arange(len(images))[part].split(PIXELS // images.images[0, 0].numel()):
+        predictions = serial(run.normalised(images.images[rows])).argmax(dim=-1)
+        correct += int((predictions == images.labels[rows]).sum())
+        on_progress(len(rows))
     return time.perf_counter() - start
 
 
-def analyses(shape: tuple[int, int, int] = TRACE) -> dict[str, float]:
-    """Seconds for each analysis of one made-up trace, all that is trained aside."""
+def time_analyses(shape: tuple[int, int, int] = TRACE) -> dict[str, float]:
+    """Seconds per analysis of a random trace, for the analyses that train nothing."""
     steps, items, classes = shape
     generator = np.random.default_rng(0)
     labels = generator.integers(classes, size=items)
     logits = generator.normal(size=shape).astype(np.float32)
     logits[:, np.arange(items), labels] += np.linspace(0, 4, steps, dtype=np.float32)[:, None]
     trace = Trace(logits, labels, origin=Origin(coarse_of=tuple(each // 2 for each in range(classes))))
-    measures = {"made up": generator.normal(size=items)}
+    measures = {"random": generator.normal(size=items)}
     latency = analysis.selection_latency(trace).steps
-    asked: dict[str, Callable[[], object]] = {
+    analyses: dict[str, Callable[[], object]] = {
         "speed_accuracy": lambda: analysis.speed_accuracy(trace),
         "selection_latency": lambda: analysis.selection_latency(trace),
         "prototypicality": lambda: analysis.prototypicality(trace, measures, latency=latency),
         "taxonomic_compliance": lambda: analysis.taxonomic_compliance(trace),
     }
-    return {name: _seconds(ask) for name, ask in asked.items()}
+    return {name: _seconds(run) for name, run in analyses.items()}
 
 
-def _seconds(work: Callable[[], object]) -> float:
+def _seconds(run: Callable[[], object]) -> float:
     start = time.perf_counter()
-    work()
+    run()
     return time.perf_counter() - start

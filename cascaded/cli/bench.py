@@ -1,4 +1,4 @@
-"""`cascaded bench`: all settings, one run."""
+"""`cascaded bench`: time, memory and operations of a cascade relative to other implementations."""
 
 from __future__ import annotations
 
@@ -12,112 +12,161 @@ import tyro
 from cascaded.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from cascaded.bench.compare import Measurement, Setting
+
+COLUMNS = ("time", "of cascade's", "faster than loop", "times serial", "memory", "of loop's", "operations", "of loop's")
+CAPTION = (
+    "loop: the published method, the whole network at every step. serial: one ordinary pass. cascade: this library; "
+    "plain convolutions: without its own convolution for small maps. input pipeline: preparing a training batch."
+)
 
 
 def bench(
     *,
     width: tuple[int, ...] = (16,),
-    batch: tuple[int, ...] = (64,),
-    model: Literal["resnet18", "resnet34", "resnet50"] = "resnet18",
-    size: int = 32,
+    batch_size: tuple[int, ...] = (64,),
+    arch: Literal["resnet18", "resnet34", "resnet50"] = "resnet18",
+    image_size: int = 32,
     repeats: int = 5,
     threads: int = 2,
     memory: bool = True,
     record: int = 0,
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> None:
-    """Time, peak memory and operations of a cascade, beside the published loop and one serial pass.
+    """Measure time, peak memory and operations of a cascade, the published loop and one serial pass.
 
-    All contenders run in turns in one run, so read the ratios: times alone depend on the machine and the moment.
+    All implementations run in turns, so compare the ratios: times alone depend on the machine and its load.
 
-    Example: cascaded bench --width 16 64 --batch 64 128 --json bench.json
+    Example: cascaded bench
+
+    Example: cascaded bench --width 16 64 --batch-size 64 128 --json bench.json
 
     Args:
-        width: Channels of the first stage, one or several.
-        batch: Images in a batch, one or several.
-        model: Which network.
-        size: Height and width of an image.
-        repeats: How often everything is timed, after one round to warm up; the median counts.
-        threads: How many cores torch uses.
-        memory: Whether to measure peak memory, in processes of their own.
-        record: Also record so many images through each network, beside a serial evaluation of them, and time analyses.
-        json: Also write everything that was measured to this file.
+        width: Channels of the first stage, one or more values.
+        batch_size: Images per batch, one or more values.
+        arch: Network architecture.
+        image_size: Height and width of the images in pixels.
+        repeats: Number of timed runs after one warm-up run; the median is reported.
+        threads: Number of CPU threads for torch.
+        memory: Measure peak memory, in separate processes.
+        record: Also time the recording of this many images and the analyses of a trace.
+        json: Also write all measurements to this file.
     """
-    numbers = {"width": width, "batch": batch, "size": (size,), "repeats": (repeats,), "threads": (threads,)}
-    for name, values in numbers.items():
+    _check(width, batch_size, image_size, repeats, threads, record)
+    if json is not None:
+        _check_writable(json)
+    from cascaded.bench.compare import Setting
+
+    tasks: tuple[Literal["train"], Literal["evaluate"]] = ("train", "evaluate")
+    combinations = product(width, batch_size, tasks)
+    settings = [Setting(task, w, b, arch, image_size, threads) for w, b, task in combinations]
+    results = _measure(settings, repeats, memory, json)
+    recorded = _record(arch, width, image_size, record, threads) if record else {}
+    _print(results, recorded, json)
+
+
+def _check(
+    width: tuple[int, ...], batch_size: tuple[int, ...], image_size: int, repeats: int, threads: int, record: int
+) -> None:
+    numbers = {"width": width, "batch-size": batch_size, "image-size": (image_size,)}
+    for name, values in (numbers | {"repeats": (repeats,), "threads": (threads,)}).items():
         if not values or min(values) < 1:
             raise InputError(f"--{name} is {' '.join(map(str, values)) or 'empty'}: give numbers of at least 1")
     if record < 0:
         raise InputError(f"--record is {record}: give a number of images, or 0 for none")
-    if min(batch) == 1 and size <= 16:
+    if min(batch_size) == 1 and image_size <= 16:
         raise InputError(
-            f"--batch is 1 and --size {size}: the last map is one pixel, and a single value has no variance to train "
-            "with: give a batch of at least 2, or a size above 16"
+            f"--batch-size is 1 and --image-size {image_size}: the last feature map is one pixel, and batch norm needs "
+            "more than one value: give a batch size of at least 2, or an image size above 16"
         )
-    if json is not None:
-        _check_writable(json)
-    from cascaded.bench.compare import TASKS, Setting
-
-    settings = [Setting(task, w, b, model, size, threads) for w, b, task in product(width, batch, TASKS)]
-    results = _measure(settings, repeats, memory, json)
-    recorded = _record(model, width, size, record, threads) if record else {}
-    _show(results, recorded, json)
 
 
 def _check_writable(file: Path) -> None:
-    """Better now than after a quarter of an hour."""
+    """Refuse a file that cannot be written before the measurements, not after."""
     if file.is_dir():
         raise InputError(f"--json is {file}, a folder: give the name of a file in it")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=file.parent).close()
     except OSError as error:
-        raise InputError(f"--json is {file}, which cannot be written ({error.strerror}): give another place") from error
+        raise InputError(f"--json is {file}, which cannot be written ({error.strerror}): give another file") from error
 
 
 def _measure(
     settings: list[Setting], repeats: int, memory: bool, json: Path | None
 ) -> dict[Setting, dict[str, Measurement]]:
-    from cascaded.bench.compare import CONTENDERS, contest
-    from cascaded.bench.report import save
+    from cascaded.bench.compare import IMPLEMENTATIONS, compare, summary
+    from cascaded.files import write_json
     from cascaded.progress import progress
 
     results = {}
-    with progress("benchmark", len(settings) * len(CONTENDERS) * (repeats + 1 + int(memory))) as shown:
+    with progress("benchmark", len(settings) * len(IMPLEMENTATIONS) * (repeats + 1 + int(memory))) as bar:
         for setting in settings:
-            what = f"{setting.task} width {setting.width} batch {setting.batch}"
-            results[setting] = contest(setting, repeats, memory, told=lambda what=what: shown.advance(1, what))
+            label = f"{setting.task} width {setting.width} batch size {setting.batch_size}"
+            results[setting] = compare(setting, repeats, memory, lambda label=label: bar.advance(1, label))
             if json is not None:
-                save(results, json)  # what is measured is kept, whatever comes next
+                write_json(json, summary(results))  # finished settings are kept if a later one is interrupted
     return results
 
 
-def _record(model: str, widths: tuple[int, ...], size: int, items: int, threads: int) -> dict[str, Any]:
+def _record(arch: str, widths: tuple[int, ...], image_size: int, items: int, threads: int) -> dict[str, Any]:
     import torch
 
-    from cascaded.bench.recording import analyses, recording
+    from cascaded.bench.recording import time_analyses, time_recording
     from cascaded.progress import progress
 
     torch.set_num_threads(threads)
-    with progress("recording", 2 * items * len(widths)) as shown:
-        found = [recording(model, width, size, items, shown.advance) for width in widths]
-    return {"recording": found, "analyses": analyses()}
+    with progress("recording", 2 * items * len(widths)) as bar:
+        recording = [time_recording(arch, width, image_size, items, bar.advance) for width in widths]
+    return {"recording": recording, "analyses": time_analyses()}
 
 
-def _show(results: dict[Setting, dict[str, Measurement]], recorded: dict[str, Any], json: Path | None) -> None:
-    from cascaded.bench.report import save, table
+def _print(results: dict[Setting, dict[str, Measurement]], recorded: dict[str, Any], json: Path | None) -> None:
+    from cascaded.bench.compare import summary
+    from cascaded.files import write_json
     from cascaded.progress import wide_console
 
     console = wide_console()
-    console.print(table(results))
+    console.print(_table(results))
     for each in recorded.get("recording", []):
         console.print(
             f"recording {each['items']:,} images at width {each['width']}: {each['record']:.1f} s, "
-            f"{each['times_serial']:.2f} x a serial evaluation"
+            f"{each['time_of_serial']:.2f} x a serial evaluation"
         )
     for name, seconds in recorded.get("analyses", {}).items():
-        console.print(f"{name} of a trace of 70 x 10,000 x 10: {seconds:.2f} s")
+        console.print(f"{name} of a trace of 70 steps x 10,000 items x 10 classes: {seconds:.2f} s")
     if json is not None:
-        save(results, json, recorded)
-    console.print(f"wrote {json}" if json is not None else "next: the same with --json FILE keeps every figure")
+        write_json(json, summary(results) | recorded)
+        console.print(f"wrote {json}")
+
+
+def _table(results: dict[Setting, dict[str, Measurement]]) -> Table:
+    """One row per implementation and setting: what was measured, and the ratios."""
+    from rich import box
+    from rich.table import Table
+
+    from cascaded.bench.compare import PIPELINE, ratios
+
+    table = Table("task", "width", "batch size", "implementation", box=box.SIMPLE_HEAD, caption=CAPTION)
+    for column in COLUMNS:
+        table.add_column(column, justify="right")
+    for setting, measured in results.items():
+        relative = ratios(measured)
+        first = [setting.task, str(setting.width), str(setting.batch_size)]
+        for name, each in measured.items():
+            cells = _cells(each, relative[name])
+            style = "bold" if name == "cascade" else ""
+            table.add_row(*first, name, *(cells[:2] if name == PIPELINE else cells), style=style)
+            first = [""] * len(first)
+        table.add_section()
+    return table
+
+
+def _cells(each: Measurement, ratio: dict[str, float | None]) -> list[str]:
+    memory = "" if each.peak_bytes is None else f"{each.peak_bytes / 2**20:,.0f} MiB"
+    fraction = "" if ratio["memory_of_loop"] is None else f"{ratio['memory_of_loop']:.2f}"
+    speed = [f"{each.median_seconds * 1000:,.1f} ms", f"{ratio['time_of_cascade']:.3f}"]
+    speed += [f"{ratio['speedup_over_loop']:.2f} x", f"{ratio['time_of_serial']:.2f} x"]
+    return [*speed, memory, fraction, f"{each.operations / 1e9:,.2f} G", f"{ratio['operations_of_loop']:.2f}"]
