@@ -28,7 +28,7 @@ from cascaded.results.answers import answer_all
 from cascaded.results.galleries import read_ends
 from cascaded.results.questions import Settings
 from cascaded.results.subjects import find_subjects
-from cascaded.runtime.images import read_picture
+from cascaded.runtime.images import read_image
 from cascaded.traces.states_file import load_states
 from cascaded.traces.store import Form, Recording, load_trace, note_of, read_header
 from cascaded.training.checkpoint import load_checkpoint
@@ -185,7 +185,7 @@ def image(place: Path, tiny: Callable[..., Path], form: str, mode: str) -> Sampl
     Image.fromarray(pixels, "RGBA").convert(mode).save(file, form)
 
     def read() -> None:
-        read_picture(file).seen((3, 8, 8))
+        read_image(file).resize((3, 8, 8))
 
     return Sample(file, form, read)
 

@@ -18,7 +18,7 @@ import cascaded
 from cascaded.data import load as load_images
 from cascaded.errors import InputError
 from cascaded.files import read_json, write_json
-from cascaded.runtime.images import read_picture
+from cascaded.runtime.images import read_image
 from tests.damage import any_damage
 from tests.guard import guarded
 from tests.readers import sample as sample
@@ -88,7 +88,7 @@ def test_an_image_that_promises_too_many_pixels_is_refused_before_it_is_decoded(
     (tmp_path / "a").mkdir()
     file = tmp_path / "a" / "bomb.png"
     file.write_bytes(b"\x89PNG\r\n\x1a\n" + content)
-    for read in (lambda: read_picture(file), lambda: load_images(tmp_path, cache=tmp_path / ".cache")):
+    for read in (lambda: read_image(file), lambda: load_images(tmp_path, cache=tmp_path / ".cache")):
         with pytest.raises(InputError, match="cannot be read"), guarded():
             read()
 

@@ -10,16 +10,28 @@ from cascaded.cli.main import COMMANDS
 from cascaded.shell import program
 
 WRONG = [
-    ("predict x.jpg --stop abc", f"--stop is 'abc': give a number; see {program()} predict --help"),
-    ("predict x.jpg --stop=abc", f"--stop is 'abc': give a number; see {program()} predict --help"),
-    ("predict x.jpg --stop 0.5 --stop abc", f"--stop is 'abc': give a number; see {program()} predict --help"),
-    ("predict x.jpg --stop", f"--stop has no value: give a number; see {program()} predict --help"),
-    ("predict x.jpg --stop 0.9 0.8", f"unexpected argument '0.8': leave it out, or see {program()} predict --help"),
-    ("predict x.jpg --stopp 0.1", "there is no option --stopp of cascaded predict: did you mean --stop?"),
-    ("predict x.jpg --stopp=0.1", "there is no option --stopp of cascaded predict: did you mean --stop?"),
-    ("predict x.jpg --no-drow", "there is no option --no-drow of cascaded predict: did you mean --no-draw?"),
-    ("predict x.jpg --draw=yes", f"unexpected argument 'yes': leave it out, or see {program()} predict --help"),
-    ("predict x.jpg -s 3", f"there is no option -s of cascaded predict: see {program()} predict --help"),
+    ("predict x --threshold abc", f"--threshold is 'abc': give a number; see {program()} predict --help"),
+    ("predict x --threshold=abc", f"--threshold is 'abc': give a number; see {program()} predict --help"),
+    (
+        "predict x --threshold 0.5 --threshold abc",
+        f"--threshold is 'abc': give a number; see {program()} predict --help",
+    ),
+    ("predict x --threshold", f"--threshold has no value: give a number; see {program()} predict --help"),
+    (
+        "predict x --threshold 0.9 0.8",
+        f"unexpected argument '0.8': leave it out, or see {program()} predict --help",
+    ),
+    (
+        "predict x --thresholdd 0.1",
+        "there is no option --thresholdd of cascaded predict: did you mean --threshold?",
+    ),
+    (
+        "predict x --thresholdd=0.1",
+        "there is no option --thresholdd of cascaded predict: did you mean --threshold?",
+    ),
+    ("predict x --no-figre", "there is no option --no-figre of cascaded predict: did you mean --no-figure?"),
+    ("predict x --figure=yes", f"unexpected argument 'yes': leave it out, or see {program()} predict --help"),
+    ("predict x -s 3", f"there is no option -s of cascaded predict: see {program()} predict --help"),
     ("train foo", f"unexpected argument 'foo': leave it out, or see {program()} train --help"),
     ("train --epochs 1.5", f"--epochs is '1.5': give a whole number; see {program()} train --help"),
     ("train --epochs", f"--epochs has no value: give a whole number; see {program()} train --help"),
@@ -58,7 +70,7 @@ def test_every_command_explains_an_option_that_it_does_not_have_in_one_sentence(
 
 def test_a_version_of_tyro_without_the_hook_explains_it_in_a_box(monkeypatch, capsys):
     monkeypatch.delattr(usage.tyro_errors, "on_parse_error")
-    assert "could not convert string to float" in wrong(monkeypatch, capsys, "predict x.jpg --stop abc")
+    assert "could not convert string to float" in wrong(monkeypatch, capsys, "predict x --threshold abc")
     monkeypatch.setattr(usage, "tyro_errors", None)
-    told = wrong(monkeypatch, capsys, "predict x.jpg --stop abc")
+    told = wrong(monkeypatch, capsys, "predict x --threshold abc")
     assert "could not convert string to float" in told

@@ -1,4 +1,4 @@
-"""`cascaded predict`: a trained network on one's own pictures."""
+"""`cascaded predict`: a trained network on the user's own images."""
 
 from __future__ import annotations
 
@@ -12,88 +12,146 @@ from cascaded.errors import InputError
 from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
-    from cascaded.hub.pretrained import Pretrained
-    from cascaded.runtime.images import Picture
-    from cascaded.runtime.predict import Answer
+    from collections.abc import Sequence
+
+    from cascaded.runtime.images import UserImage
+    from cascaded.runtime.predict import Prediction
+
+MAX_ROWS = 20
+"""The table has every step up to this many, and about as many of more steps."""
+
+BAR = 20
+"""Characters of a bar of probability 1."""
 
 
 def predict(
     images: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="IMAGE...", help_behavior_hint="(required)")],
     *,
     model: str = "cifar10-td0",
-    stop: Annotated[float | None, help_default("the last step answers")] = None,
+    threshold: Annotated[float | None, help_default("run all steps")] = None,
     top: int = 3,
-    fine: bool = False,
+    kernel: Annotated[str | None, help_default("the network's own")] = None,
     out: Annotated[Path, help_default("the current folder")] = Path(),
-    draw: bool = True,
+    figure: bool = True,
     json: bool = False,
 ) -> None:
-    """Show a trained network your own pictures, and see its answer change from step to step.
+    """Run a trained network on your own images and print its prediction at every step.
 
-    Prints a line a step and draws OUT/NAME-over-time.png. A picture is cut to its middle and brought to the size of the
-    images that the network was trained on. A network knows its classes only: whatever it is shown, it names one.
+    Also writes a figure, OUT/NAME-prediction.png. Images are center-cropped and resized to the network's input. The
+    network always predicts one of its own classes, whatever the image shows.
 
-    Example: cascaded predict holiday.jpg --stop 0.9
+    Example: cascaded predict photo.jpg
+
+    Example: cascaded predict photo.jpg --model cifar10-ce --threshold 0.9
 
     Args:
-        images: Pictures in any usual format, or folders that hold some.
-        model: A network by name (`cascaded models`), a run or a folder that contains one, a folder with a saved
-            network, or OWNER/NAME on the hub.
-        stop: Take the answer at the first step that is surer than this, from 0 to 1. Later steps are shown in grey.
-        top: How many classes are shown.
-        fine: Run the same weights in fine time: 70 small steps.
-        out: The folder for the drawings.
-        draw: Draw the answers.
-        json: Print a line of JSON a picture, with all probabilities, and nothing else.
+        images: Image files, or folders of images.
+        model: A trained network: a name from `cascaded models`, a run folder, a saved network, or OWNER/NAME on the
+            Hugging Face hub.
+        threshold: Stop at the first step whose confidence is above this, from 0 to 1. Later steps are marked.
+        top: Number of classes to show.
+        kernel: Delay kernel: osd, none, ews:ALPHA or taps:W0,W1,... With ews:0.9, 70 small steps are run.
+        out: Folder for the figures.
+        figure: Write figures.
+        json: Print one line of JSON per image, with all probabilities, and nothing else.
     """
-    check(images, stop, top)
-    from cascaded.runtime.images import find_pictures, read_picture, targets
-
-    files = find_pictures(images)
-    drawn = targets(files, out) if draw else {}
+    _check(images, threshold, top)
     from cascaded.hub.load import load
-    from cascaded.runtime.predict import ask
+    from cascaded.runtime.images import figure_files, find_images, read_image
+    from cascaded.runtime.predict import predict
 
-    net, refused = load(model), []
+    files = find_images(images)
+    targets = figure_files(files, out) if figure else {}
+    net, errors = load(model), []
     for file in files:
         try:
-            picture = read_picture(file)
-        except InputError as error:  # the others can be answered all the same
-            refused.append(error)
+            image = read_image(file)
+        except InputError as error:  # continue with the other images
+            errors.append(error)
             continue
-        answer = ask(net, picture, stop, fine)
-        tell(net, model, picture, answer, top, drawn.get(file), json)
-    if refused:
-        several = f"{len(refused)} of {len(files)} pictures cannot be read, the first: " if len(refused) > 1 else ""
-        raise InputError(f"{several}{refused[0]}")
+        prediction = predict(net, image.resize(net.inputs.shape), threshold=threshold, kernel=kernel)
+        if target := targets.get(file):
+            _draw(target, image, prediction, model, net.inputs.shape, top)
+        _print(image, prediction, model, net.inputs.shape, top, target, json)
+    if errors:
+        several = f"{len(errors)} of {len(files)} images cannot be read, the first: " if len(errors) > 1 else ""
+        raise InputError(f"{several}{errors[0]}")
 
 
-def check(images: tuple[Path, ...], stop: float | None, top: int) -> None:
-    """What is wrong with these words, said before anything is read."""
+def _check(images: tuple[Path, ...], threshold: float | None, top: int) -> None:
     if not images:
-        raise InputError(f"no picture is given: say which, as in {program()} predict holiday.jpg")
-    if stop is not None and not 0 <= stop <= 1:
-        raise InputError(f"--stop is {stop:g}: give a probability from 0 to 1, such as 0.9")
+        raise InputError(f"no image is given: give one, as in {program()} predict photo.jpg")
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise InputError(f"--threshold is {threshold:g}: give a probability from 0 to 1, such as 0.9")
     if top < 1:
         raise InputError(f"--top is {top}: give at least 1")
 
 
-def tell(
-    net: Pretrained, model: str, picture: Picture, answer: Answer, top: int, file: Path | None, json: bool
+def _draw(file: Path, image: UserImage, result: Prediction, model: str, shape: Sequence[int], top: int) -> None:
+    import warnings
+
+    from cascaded.figures.prediction import prediction
+    from cascaded.files import write_whole
+    from cascaded.progress import readable
+    from cascaded.runtime.images import SOFTWARE
+
+    fig = prediction(
+        image.pixels,
+        image.resize(shape),
+        result.probabilities,
+        [readable(name) for name in result.classes],
+        step=result.step,
+        threshold=result.threshold,
+        top=top,
+        title=readable(f"{image.file.name}: {result.summary()}"),
+        model=readable(model),
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # drawn as boxes
+        write_whole(file, lambda part: fig.savefig(part, format="png", dpi=200, metadata={"Software": SOFTWARE}))
+
+
+def _print(
+    image: UserImage, result: Prediction, model: str, shape: Sequence[int], top: int, figure: Path | None, json: bool
 ) -> None:
-    """Print an answer, for people or for programs, and draw it where there is a file to draw it to."""
-    import json as form
+    import json as format
 
-    from cascaded.progress import say, wide_console
-    from cascaded.runtime.drawing import draw_answer
-    from cascaded.runtime.terminal import readable, show
+    from cascaded.progress import readable, say, wide_console
 
-    if file is not None:
-        draw_answer(file, picture, answer, model, net.inputs.shape, top)
     if json:
-        drawn = None if file is None else str(file)
-        print(form.dumps({**answer.to_json(str(picture.file), model), "drawn": drawn}), flush=True)
+        values = result.to_json(str(image.file), model) | {"figure": None if figure is None else str(figure)}
+        print(format.dumps(values), flush=True)
         return
     console = wide_console()
-    show(console, picture, answer, model, net.inputs.shape, top)
-    say(console, f"wrote {readable(str(file))}\n" if file else "")
+    height, width = image.pixels.shape[:2]
+    lines = [f"{image.file}: {width} x {height} pixels, resized to {shape[2]} x {shape[1]} for {model}"]
+    lines += [*table(result, top, "#" if console.options.ascii_only else "█"), result.summary()]
+    if result.label != result.labels[-1]:
+        lines.append(f"last step: {result.labels[-1]} ({result.probabilities[-1].max():.2f})")
+    if figure is not None:
+        lines.append(f"wrote {figure}")
+    for line in lines:
+        text = readable(line)
+        say(console, text.encode("ascii", "replace").decode() if console.options.ascii_only else text)
+
+
+def table(result: Prediction, top: int, block: str = "█") -> list[str]:
+    """One line per step: the most probable classes, and a bar for the first of them."""
+    width = max(len(name) for name in result.labels)
+    lines = []
+    for step in printed_steps(result):
+        (name, probability), *others = result.top(step, top)
+        bar = (block * round(BAR * probability)).ljust(BAR)
+        rest = "  ".join(f"{other} {each:.2f}" for other, each in others)
+        mark = f"  <- stop, above {result.threshold:g}" if result.stopped and step == result.step else ""
+        lines.append(f"{step:>4}  {name:{width}}  {probability:.2f}  {bar}  {rest}{mark}".rstrip())
+    return lines
+
+
+def printed_steps(result: Prediction) -> list[int]:
+    """All steps; of many, the first, the last, the final prediction's, changes of the prediction, and some between."""
+    if result.steps <= MAX_ROWS:
+        return list(range(1, result.steps + 1))
+    labels = result.labels
+    changes = [step for step in range(2, result.steps + 1) if labels[step - 1] != labels[step - 2]]
+    return sorted({1, result.step, result.steps, *changes, *range(5, result.steps, 5)})

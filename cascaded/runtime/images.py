@@ -1,109 +1,78 @@
-"""One's own pictures: found, read the way the network's own images were, and brought to the form it takes."""
+"""Images of the user: found, read safely, and resized to the input of a network."""
 
 from __future__ import annotations
 
-import hashlib
 import io
-import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import UInt8
+from PIL import Image, ImageOps
 
 from cascaded.data.decode import UnreadableError, decode
 from cascaded.data.folder import IMAGES, read
 from cascaded.errors import InputError
 
-if TYPE_CHECKING:  # torch is imported when a picture is shown
-    from torch import Tensor
+MAX_BYTES = 10**9
+"""Larger files are not read into memory."""
 
-BYTES = 10**9
-"""More no picture has that Pillow would decode."""
+SUFFIX = "-prediction.png"
+"""File names of figures end with this."""
 
-ENDING = "-over-time.png"
-"""How the names of drawn answers end."""
+SOFTWARE = "cascaded predict"
+"""Metadata in the figures, by which they are recognised."""
 
-KEPT = 150
-"""Bytes of a picture's name that its drawing keeps: of the 255 of a file's name, `write_whole` needs about 80."""
-
-MAKER = "cascaded predict"
-"""What a drawn answer says of its origin: the mark by which it is known again."""
+MAX_NAME = 40
+"""Characters of an image's name that are kept in the name of its figure."""
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A picture that was read.
-
-    Attributes:
-        file: Where it is.
-        pixels: Its colours, upright, on white where it is transparent.
-    """
+class UserImage:
+    """An image that was read from a file, upright, transparent pixels on white."""
 
     file: Path
     pixels: UInt8[np.ndarray, "height width 3"]
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height."""
-        height, width, _ = self.pixels.shape
-        return width, height
-
-    def seen(self, shape: Sequence[int]) -> UInt8[Tensor, "channels height width"]:
-        """What a network sees of it: the middle, scaled, and without colours where it knows none.
+    def resize(self, shape: Sequence[int]) -> UInt8[np.ndarray, "height width channels"]:
+        """The center of the image, resized to a network's input.
 
         Args:
-            shape: Channels, height and width of the images that the network takes.
+            shape: Channels (3, or 1 for grey), height and width.
         """
-        import torch
-        from PIL import Image, ImageOps
-
         channels, height, width = shape
         if channels not in (1, 3):
             raise InputError(
-                f"this network takes images of {channels} channels, {self.file} can be made grey (1) or colour (3): "
-                "choose another --model"
+                f"the network expects images with {channels} channels, {self.file} can be converted to 1 (grey) or 3 "
+                "(RGB): choose another --model"
             )
         image = ImageOps.fit(Image.fromarray(self.pixels), (width, height), Image.Resampling.BILINEAR)
-        levels = np.array(image.convert("L" if channels == 1 else "RGB")).reshape(height, width, channels)
-        return torch.from_numpy(levels).permute(2, 0, 1)
+        return np.array(image.convert("L" if channels == 1 else "RGB")).reshape(height, width, channels)
 
 
-def read_picture(file: Path) -> Picture:
-    """Read a picture: a PNG, JPEG, WebP or anything else that Pillow knows; of a moving one the first frame."""
-    from PIL import Image
-
+def read_image(file: Path) -> UserImage:
+    """Read a PNG, JPEG, WebP or any other format that Pillow reads; of an animation the first frame."""
     try:
+        if file.stat().st_size > MAX_BYTES:
+            raise UnreadableError(f"it has more than {MAX_BYTES // 10**6} million bytes")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # damaged notes beside the pixels are nobody's concern here
+            warnings.simplefilter("ignore")  # damaged metadata does not matter
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            encoded = read_all(file)
-            pixels = decode(encoded).pixels.transpose(1, 2, 0)
-            return Picture(file, on_white(pixels, encoded))
+            encoded = read(file)
+            return UserImage(file, on_white(decode(encoded).pixels.transpose(1, 2, 0), encoded))
     except UnreadableError as error:
-        told = str(error).rstrip(".")
         raise InputError(
-            f"{file} cannot be read as a picture ({told}): give a whole PNG, JPEG or WebP file, of at most 89 million "
-            "pixels"
+            f"{file} cannot be read as an image ({str(error).rstrip('.')}): give a complete PNG, JPEG or WebP file of "
+            "at most 89 million pixels"
         ) from error
 
 
-def read_all(file: Path) -> bytes:
-    """The bytes of a file that could be a picture; films and archives are not read into memory first."""
-    if file.stat().st_size > BYTES:
-        raise UnreadableError(f"it has more than {BYTES // 10**6} million bytes")
-    return read(file)
-
-
 def on_white(pixels: UInt8[np.ndarray, "height width 3"], encoded: bytes) -> UInt8[np.ndarray, "height width 3"]:
-    """A picture as a page shows it: `decode` takes the colours of what cannot be seen for what they are."""
-    from PIL import Image, ImageOps
-
+    """Blend transparent pixels with white, as a page shows them."""
     with Image.open(io.BytesIO(encoded)) as opened:
-        if not opened.has_transparency_data or opened.mode.startswith("I"):  # 16 bits of grey have no other form
+        if not opened.has_transparency_data or opened.mode.startswith("I"):  # 16-bit grey has no alpha in Pillow
             return pixels
         alpha = ImageOps.exif_transpose(opened).convert("RGBA").getchannel("A")
     page = Image.new("RGB", alpha.size, "white")
@@ -111,88 +80,62 @@ def on_white(pixels: UInt8[np.ndarray, "height width 3"], encoded: bytes) -> UIn
     return np.asarray(page)
 
 
-def find_pictures(places: Sequence[Path]) -> list[Path]:
-    """Files as they are given, and the pictures in folders, by name; each once."""
-    found: dict[Path, Path] = {}
-    for place in places:
+def find_images(paths: Sequence[Path]) -> list[Path]:
+    """Image files: files as given, and the images directly in folders, by name; without duplicates."""
+    files: dict[Path, Path] = {}
+    for path in paths:
         try:
-            inside = pictures_in(place) if place.is_dir() else [place]
-            is_there, is_usual = place.exists(), place.is_dir() or place.is_file()
+            inside = _images_in(path) if path.is_dir() else [path]
+            exists, is_regular = path.exists(), path.is_dir() or path.is_file()
         except OSError as error:
-            raise InputError(f"{place} cannot be read ({error.strerror}): check the path and its rights") from error
-        if not is_usual:  # a device may never end
-            told = f"{place} is neither a file nor a folder" if is_there else f"there is no file or folder {place}"
-            raise InputError(f"{told}: give the path of a picture")
+            raise InputError(f"{path} cannot be read ({error.strerror}): check the path and its permissions") from error
+        if not is_regular:  # a device may never end
+            problem = f"{path} is neither a file nor a folder" if exists else f"there is no file or folder {path}"
+            raise InputError(f"{problem}: give the path of an image")
         if not inside:
-            raise InputError(f"{place} holds no pictures: put .png, .jpg or .webp files there, or give another folder")
+            raise InputError(f"{path} contains no images: add .png, .jpg or .webp files, or give another folder")
         for file in inside:
-            found.setdefault(file.resolve(), file)
-    return list(found.values())
+            files.setdefault(file.resolve(), file)
+    return list(files.values())
 
 
-def pictures_in(folder: Path) -> list[Path]:
-    """The pictures in a folder, hidden ones and drawn answers left out; whatever else is there is left alone."""
+def _images_in(folder: Path) -> list[Path]:
+    """The images in a folder, without hidden ones and figures of predictions."""
     files = (each for each in sorted(folder.iterdir()) if each.suffix.lower() in IMAGES and each.is_file())
-    return [file for file in files if not file.name.startswith(".") and not is_drawn(file)]
+    return [file for file in files if not file.name.startswith(".") and not is_figure(file)]
 
 
-def is_drawn(file: Path) -> bool:
-    """Whether a file is an answer that was drawn here."""
-    from PIL import Image
-
-    if not file.name.endswith(ENDING):
+def is_figure(file: Path) -> bool:
+    """Whether a file is a figure that `cascaded predict` wrote."""
+    if not file.name.endswith(SUFFIX):
         return False
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is wrong with it is said when it is read
+            warnings.simplefilter("ignore")
             with Image.open(file) as opened:
-                return opened.info.get("Software") == MAKER
-    except Exception:  # no picture, or too large a one: Pillow's readers fail in many ways
+                return opened.info.get("Software") == SOFTWARE
+    except Exception:  # not an image, or too large: Pillow raises many types
         return False
 
 
-def targets(files: Sequence[Path], out: Path) -> dict[Path, Path]:
-    """Where the answer to each picture is drawn; pictures of one name are numbered.
-
-    Args:
-        files: The pictures.
-        out: The folder for their answers. What is there and was not drawn here is never written over.
-    """
-    names: dict[Path, Path] = {}
-    taken: set[str] = set()
+def figure_files(files: Sequence[Path], out: Path) -> dict[Path, Path]:
+    """The figure's file for every image; equal names are numbered. Other files are never overwritten."""
+    targets: dict[Path, Path] = {}
+    names: set[str] = set()
     for file in files:
-        stem, number = short(file.stem), 1
-        name = stem
-        while name.casefold() in taken:  # some file systems take Dog and dog for the same
-            number += 1
-            name = f"{stem}-{number}"
-        taken.add(name.casefold())
-        names[file] = out / f"{name}{ENDING}"
+        stem = name = file.stem[:MAX_NAME]
+        while name.casefold() in names:  # some file systems ignore case
+            name = f"{stem}-{len(names) + 1}"
+        names.add(name.casefold())
+        targets[file] = out / f"{name}{SUFFIX}"
     try:
-        check_targets(names, out)
+        if out.exists() and not out.is_dir():
+            raise InputError(f"--out is {out}, which is a file: give a folder")
+        for target in targets.values():
+            if target.resolve() in {file.resolve() for file in files}:
+                raise InputError(f"{target} is one of the images and would be overwritten: give a folder with --out")
+            if target.exists() and not is_figure(target):
+                raise InputError(f"{target} exists and is not a figure of this command: move it, or give another --out")
     except OSError as error:
         raise InputError(f"--out is {out}, which cannot be used ({error.strerror}): give another folder") from error
-    return names
-
-
-def short(stem: str) -> str:
-    """As much of a name as there is room for; six letters of its digest tell it from others that begin alike."""
-    encoded = os.fsencode(stem)
-    if len(encoded) <= KEPT:
-        return stem
-    digest = hashlib.sha256(encoded).hexdigest()[:6]
-    while len(os.fsencode(stem)) > KEPT - len(digest) - 1:
-        stem = stem[:-1]
-    return f"{stem}-{digest}"
-
-
-def check_targets(names: dict[Path, Path], out: Path) -> None:
-    """Nothing is drawn over a picture, or over what was not drawn here."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out is {out}, which is a file: give a folder")
-    given = {file.resolve() for file in names}
-    for target in names.values():
-        if target.resolve() in given:
-            raise InputError(f"{target} is one of the pictures and would be drawn over: give a folder with --out")
-        if target.exists() and not is_drawn(target):
-            raise InputError(f"{target} is there and was not drawn here: move it, or give another folder with --out")
+    return targets

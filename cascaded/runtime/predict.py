@@ -1,138 +1,125 @@
-"""What a network says of a picture at every step, and when it has said enough."""
+"""The predictions of a network for one image, step by step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+import torch
+from jaxtyping import Float32, UInt8
 
+from cascaded.cascade.kernels import ExponentialSmoothing
+from cascaded.cascade.named import make_kernel
 from cascaded.errors import InputError
+from cascaded.hub.pretrained import Pretrained
 
-if TYPE_CHECKING:
-    from cascaded.hub.pretrained import Pretrained
-    from cascaded.runtime.images import Picture
-
-FINE = ("ews:0.9", 70)
-"""Fine time: the kernel and the number of read-outs of the paper's smooth curves."""
+FINE_STEPS = 70
+"""Steps under exponential smoothing, which converges only in the limit; as in the paper."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A network's answer to one picture over time.
+class Prediction:
+    """Class probabilities of one image at every step.
 
     Attributes:
-        classes: What it tells apart.
-        probabilities: How likely it finds each class at each step.
-        stop: The probability above which an answer is taken; None to wait for the last step.
+        classes: Class names.
+        probabilities: Softmax of the logits at every step.
+        threshold: Stop at the first step whose confidence is above this; None to run all steps.
     """
 
     classes: tuple[str, ...]
     probabilities: Float32[np.ndarray, "time classes"]
-    stop: float | None = None
+    threshold: float | None = None
 
     @property
     def steps(self) -> int:
-        """How many steps it was given."""
+        """Number of steps."""
         return len(self.probabilities)
 
     @property
-    def leaders(self) -> list[int]:
-        """The likeliest class at each step."""
-        return self.probabilities.argmax(axis=1).tolist()
+    def labels(self) -> list[str]:
+        """The predicted class at every step."""
+        return [self.classes[index] for index in self.probabilities.argmax(axis=1)]
 
     @property
-    def changes(self) -> list[int]:
-        """Steps, from 1, at which another class leads than at the step before."""
-        said = self.leaders
-        return [step for step in range(2, self.steps + 1) if said[step - 1] != said[step - 2]]
-
-    @property
-    def stopped(self) -> int | None:
-        """The first step whose leading probability is above `stop`; None where there is none."""
-        if self.stop is None:
-            return None
-        above = (self.probabilities.max(axis=1) > self.stop).nonzero()[0]
-        return int(above[0]) + 1 if len(above) else None
+    def stopped(self) -> bool:
+        """Whether the confidence is above the threshold at any step."""
+        return self.threshold is not None and bool((self.probabilities.max(axis=1) > self.threshold).any())
 
     @property
     def step(self) -> int:
-        """The step whose answer counts, from 1."""
-        return self.stopped or self.steps
+        """The step of the final prediction, from 1: the first one above the threshold, or the last one."""
+        return int((self.probabilities.max(axis=1) > self.threshold).argmax()) + 1 if self.stopped else self.steps
 
     @property
-    def said(self) -> str:
-        """The class that it answers with."""
-        return self.classes[self.leaders[self.step - 1]]
+    def label(self) -> str:
+        """The final prediction: the class with the highest probability at `step`."""
+        return self.labels[self.step - 1]
 
     @property
-    def probability(self) -> float:
-        """How likely it found that class then."""
+    def confidence(self) -> float:
+        """The probability of `label` at `step`."""
         return float(self.probabilities[self.step - 1].max())
 
-    def sentence(self) -> str:
-        """The answer in a line."""
-        sure = f"({self.probability:.2f})"
-        if self.stopped:
-            return f"answers {self.said} after step {self.step} of {self.steps} {sure}"
-        if self.stop is not None:
-            return f"never surer than {self.stop:g}: answers {self.said} at the last step {sure}"
-        since = self.changes[-1] if self.changes else 1
-        told = f", and has since step {since} of {self.steps}" if since < self.steps else ""
-        return f"answers {self.said} at the last step {sure}{told}"
-
-    def likeliest(self, step: int, count: int) -> list[tuple[str, float]]:
-        """Classes and their probabilities at a step (from 1), the likeliest first."""
+    def top(self, step: int, count: int) -> list[tuple[str, float]]:
+        """The most probable classes at a step (from 1) and their probabilities."""
         row = self.probabilities[step - 1]
-        return [(self.classes[place], float(row[place])) for place in np.argsort(-row, kind="stable")[:count]]
+        return [(self.classes[index], float(row[index])) for index in np.argsort(-row, kind="stable")[:count]]
 
-    def shown(self, count: int) -> list[int]:
-        """Classes to draw: all that ever lead, and at least `count`, by how likely they were at their best."""
-        by_peak = np.argsort(-self.probabilities.max(axis=0), kind="stable").tolist()
-        led = set(self.leaders)
-        rest = [place for place in by_peak if place not in led][: max(0, count - len(led))]
-        return [place for place in by_peak if place in led or place in rest]
+    def summary(self) -> str:
+        """The final prediction in one line."""
+        prediction = f"predicted {self.label} ({self.confidence:.2f})"
+        if self.stopped:
+            return f"{prediction} after step {self.step} of {self.steps}"
+        if self.threshold is not None:
+            return f"{prediction} at the last step, confidence never above {self.threshold:g}"
+        return f"{prediction} at the last step"
 
     def to_json(self, path: str, model: str) -> dict[str, Any]:
-        """All of it, for a program: of which picture, and by which network."""
+        """All of it as JSON, with the path of the image and the name of the network."""
         return {
             "path": path,
             "model": model,
-            "answer": self.said,
+            "prediction": self.label,
+            "confidence": round(self.confidence, 6),
             "step": self.step,
             "steps": self.steps,
-            "probability": round(self.probability, 6),
-            "stop": self.stop,
-            "stopped": self.stopped is not None,
+            "threshold": self.threshold,
+            "stopped": self.stopped,
             "classes": list(self.classes),
             "probabilities": [[round(float(each), 6) for each in row] for row in self.probabilities],
         }
 
 
-def ask(net: Pretrained, picture: Picture, stop: float | None = None, fine: bool = False) -> Answer:
-    """Show a network a picture.
+@torch.no_grad()
+def predict(
+    net: Pretrained,
+    image: UInt8[np.ndarray, "height width channels"],
+    *,
+    threshold: float | None = None,
+    kernel: str | None = None,
+    steps: int | None = None,
+) -> Prediction:
+    """Run a network on one image.
 
-    All steps are computed, also those after the answer: what they would have said is worth seeing. The step is the one
-    at which `cascaded.early_exit` would have let the picture go.
+    All steps are computed, also those after the final prediction. `cascaded.early_exit` with the same threshold stops
+    at the same step and returns the same prediction.
 
     Args:
         net: A trained network.
-        picture: What to show it.
-        stop: The probability above which an answer is taken.
-        fine: Have the same weights run in fine time.
+        image: Pixels of the network's input shape, as `UserImage.resize` returns them.
+        threshold: Stop at the first step whose confidence is above this.
+        kernel: The delay kernel, such as "ews:0.9" for smaller time steps; the network's own by default.
+        steps: Number of steps; until the output is constant by default, 70 under exponential smoothing.
     """
-    import torch
-
-    from cascaded.cascade.named import make_kernel
-
-    if stop is not None and not 0 <= stop <= 1:
-        raise InputError(f"stop is {stop}: give a probability from 0 to 1")
-    if fine and net.schedule == "serial":
-        raise InputError(
-            f"{net.spec.model} runs block by block, fine time needs delays: leave it out, or choose a cascaded network"
-        )
-    kernel, steps = (make_kernel(FINE[0]), FINE[1]) if fine else (None, None)
-    with torch.no_grad():
-        logits = net(picture.seen(net.inputs.shape)[None], kernel=kernel, steps=steps)
-    return Answer(net.classes, logits[:, 0].softmax(dim=-1).numpy(), stop)
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise InputError(f"threshold is {threshold}: give a probability from 0 to 1")
+    if kernel is not None and net.schedule == "serial":
+        raise InputError("this network runs its blocks one after the other, without delays: leave the kernel out")
+    delay = make_kernel(kernel) if kernel else None
+    if isinstance(delay, ExponentialSmoothing):
+        steps = steps or FINE_STEPS
+    pixels = torch.from_numpy(image).permute(2, 0, 1)[None]
+    logits = net(pixels, kernel=delay, steps=steps)
+    return Prediction(net.classes, logits[:, 0].softmax(dim=-1).numpy(), threshold)
