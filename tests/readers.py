@@ -197,7 +197,7 @@ for form, mode in (("PNG", "RGBA"), ("JPEG", "RGB"), ("WEBP", "RGB"), ("GIF", "P
 @reader
 def image_folder(place: Path, tiny: Callable[..., Path]) -> Sample:
     sample = image(place, tiny, "PNG", "RGB")
-    return Sample(sample.file, "PNG", lambda: load_images(place, size=8, cache=place / ".cache"))
+    return Sample(sample.file, "PNG", lambda: load_images(place, image_size=8, cache=place / ".cache"))
 
 
 @reader

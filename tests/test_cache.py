@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 import torch
 
-from cascaded.data import collect, load
+from cascaded.data import build, load
 from cascaded.errors import InputError
 from tests.forked import PATIENCE, code_of, forked, wait_until
 from tests.pictures import encoded, image_folder, own_places, picture  # noqa: F401
@@ -30,13 +30,13 @@ def same(one, other):
 
 def test_images_are_decoded_once(folder, tmp_path, monkeypatch):
     first = load(folder)
-    monkeypatch.setattr("cascaded.data.collect.decode", None)  # would fail
+    monkeypatch.setattr("cascaded.data.build.decode", None)  # would fail
     assert same(load(folder), first)
     assert [file.name.startswith("insects-train-") for file in kept(tmp_path)] == [True]
 
 
 def test_each_request_has_a_file_of_its_own(folder, tmp_path):
-    for options in ({}, {"size": 4}, {"classes": ["bee"]}, {"classes": ["bee", "ant"]}, {}):
+    for options in ({}, {"image_size": 4}, {"classes": ["bee"]}, {"classes": ["bee", "ant"]}, {}):
         load(folder, **options)
     assert len(kept(tmp_path)) == 4
 
@@ -61,7 +61,7 @@ def test_a_damaged_file_is_noticed_and_made_again(damage, folder, tmp_path):
     good = file.read_bytes()
     file.unlink()  # what is mapped stays as it is
     file.write_bytes(damage(good))
-    with pytest.warns(UserWarning, match="is damaged: it is made again"):
+    with pytest.warns(UserWarning, match="is damaged: the images are decoded again"):
         again = load(folder)
     assert torch.equal(again.images, pixels)
     assert same(load(folder), again)
@@ -78,7 +78,7 @@ def test_a_file_that_is_something_else_is_made_again(folder, tmp_path):
 
 
 def test_killed_while_decoding_leaves_nothing_behind(folder, tmp_path, monkeypatch):
-    decode, seen, half = collect.decode, [], tmp_path / "half"
+    decode, seen, half = build.decode, [], tmp_path / "half"
 
     def slow(*given):
         seen.append(1)
@@ -88,8 +88,8 @@ def test_killed_while_decoding_leaves_nothing_behind(folder, tmp_path, monkeypat
         return decode(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(collect, "decode", slow)
-        patched.setattr(collect, "TOGETHER", 2)
+        patched.setattr(build, "decode", slow)
+        patched.setattr(build, "BATCH", 2)
         child = forked(lambda: load(folder))
     wait_until(half.exists, child)
     os.kill(child, signal.SIGKILL)
@@ -102,8 +102,8 @@ def test_a_full_disk_is_said(folder, monkeypatch):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here: a full disk cannot be had")
     full = partial(open, "/dev/full", "wb")
-    monkeypatch.setattr("cascaded.data.collect.tempfile.TemporaryFile", lambda dir: full())
-    with pytest.raises(InputError, match=r"cannot be written .*make room, or set CASCADED_CACHE"):
+    monkeypatch.setattr("cascaded.data.build.tempfile.TemporaryFile", lambda dir: full())
+    with pytest.raises(InputError, match=r"cannot be written .*free some space or set CASCADED_CACHE"):
         load(folder)
 
 

@@ -6,15 +6,15 @@ import pytest
 from cascaded.data import hold_out, load
 from cascaded.data.clutter import (
     CANVASES,
-    beside,
     canvas_of_row,
     clutter,
-    cluttered,
     digit_of_row,
+    digits,
     large_digits,
-    placed,
+    make_canvas,
+    place,
+    place_beside,
 )
-from cascaded.data.digits import Digits
 from cascaded.data.split import divided
 from cascaded.errors import InputError
 
@@ -29,9 +29,9 @@ def fits(digit, canvas):
 
 def test_a_canvas_is_its_digit_and_more_ink_and_the_clutter_is_what_is_more():
     for split in SPLITS:
-        (digits, _), chosen = large_digits(split), digit_of_row(split)
+        (large, _), chosen = large_digits(split), digit_of_row(split)
         for row in range(0, len(chosen), 97):
-            (canvas, share), digit = canvas_of_row(split, row), digits[chosen[row]]
+            (canvas, share), digit = canvas_of_row(split, row), large[chosen[row]]
             assert fits(digit, canvas)
             assert share == pytest.approx(1 - digit.sum() / canvas.sum())
 
@@ -62,21 +62,21 @@ def test_the_clutter_of_some_rows_is_theirs():
 def test_pieces_are_of_other_digits_and_lie_on_little_of_the_digit():
     ink = np.zeros((2, 16, 16))
     ink[0, 4:12, 4:12] = 1
-    bare = [cluttered(ink, 0, np.random.default_rng(seed))[1] for seed in range(20)]
+    bare = [make_canvas(ink, 0, np.random.default_rng(seed))[1] for seed in range(20)]
     assert set(bare) == {0.0}  # the only other digit is empty, and the digit's own pieces are not used
     ink[1] = 1
-    canvas, share = zip(*(cluttered(ink, 0, np.random.default_rng(seed)) for seed in range(40)), strict=True)
+    canvas, share = zip(*(make_canvas(ink, 0, np.random.default_rng(seed)) for seed in range(40)), strict=True)
     assert max(share) > 0.5
     assert all(fits(ink[0], each) for each in canvas)
-    digit = placed(ink[0], (6, 6))
-    there = [beside(digit, np.ones((8, 8)), np.random.default_rng(seed)) for seed in range(40)]
+    digit = place(ink[0], (6, 6))
+    there = [place_beside(digit, np.ones((8, 8)), np.random.default_rng(seed)) for seed in range(40)]
     assert all((digit * each).sum() <= 0.1 * digit.sum() for each in there)
     assert any((digit * each).sum() > 0 for each in there)
 
 
 def test_digits_of_training_and_test_images_are_those_of_the_two_splits_of_digits():
     for split in SPLITS:
-        own = [row.label for row in Digits(split).rows()]
+        own = [label for _, _, label in digits(split)]
         assert large_digits(split)[1].tolist() == own
         assert set(digit_of_row(split).tolist()) == set(range(len(own)))
         assert len(digit_of_row(split)) == CANVASES[split] * len(own)
@@ -92,5 +92,5 @@ def test_no_digit_is_both_learned_and_held_out():
 
 
 def test_a_split_that_is_not_there_is_refused():
-    with pytest.raises(InputError, match="cluttered-digits has no split 'validation': say train or test"):
+    with pytest.raises(InputError, match="cluttered-digits has no split 'validation': use train or test"):
         clutter("validation")

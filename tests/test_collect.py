@@ -12,8 +12,8 @@ PNGS = [encoded(picture(seed)) for seed in range(6)]
 
 
 def test_order_survives_many_batches_and_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr("cascaded.data.collect.cores", lambda: 4)
-    monkeypatch.setattr("cascaded.data.collect.TOGETHER", 7)
+    monkeypatch.setattr("cascaded.data.build.cores", lambda: 4)
+    monkeypatch.setattr("cascaded.data.build.BATCH", 7)
     many = [encoded(picture(seed, size=(3, 2))) for seed in range(100)]
     images = load(parquet_file(tmp_path / "many.parquet", many))
     expected = torch.stack([torch.from_numpy(picture(seed, size=(3, 2))).permute(2, 0, 1) for seed in range(100)])
@@ -41,10 +41,10 @@ def test_chosen_classes_are_numbered_anew_and_keep_their_rows(tmp_path):
 
 def test_different_sizes_need_one(tmp_path):
     file = parquet_file(tmp_path / "mine.parquet", [*PNGS[:2], encoded(picture(size=(12, 10)))])
-    message = r"images have 2 sizes, training needs one: use --size 8 \(size=8 in Python\)"
+    message = r"images have 2 sizes, training needs one: use --image-size 8 \(image_size=8 in Python\)"
     with pytest.raises(InputError, match=message):
         load(file)
-    assert load(file, size=8).images.shape == (3, 3, 8, 8)
+    assert load(file, image_size=8).images.shape == (3, 3, 8, 8)
 
 
 def test_an_unreadable_image_is_named(tmp_path):
@@ -93,7 +93,7 @@ def test_all_problems_are_found_in_one_attempt_and_nothing_is_kept(tmp_path):
     first, *listed, last = str(refused.value).split("\n  ")
     assert first == f"{file} train has 8 problems:"
     assert listed == [
-        "images have 2 sizes, training needs one: use --size 8 (size=8 in Python)",
+        "images have 2 sizes, training needs one: use --image-size 8 (image_size=8 in Python)",
         "1 image has no label, the others have one: label all or none",
         "class 'y' has no images: add some, or use --classes without it",
         "row 1 cannot be read (not an image): replace or remove it",

@@ -38,7 +38,7 @@ def test_show_counts_and_draws(capsys, tmp_path):
     data("show", "digits", split="test")
     told = capsys.readouterr().out
     assert "digits test: 359 grey images, 8 x 8 pixels" in told
-    assert "10 classes of 35 to 37 images, median 36" in told
+    assert "10 classes, 35 to 37 images (median 36) per class" in told
     assert re.search(r"mean 0\.\d{4}, standard deviation 0\.\d{4}", told)
     assert "wrote digits-test.png" in told
     assert f"next: {program()} train --data digits --out runs/mine\n" in told
@@ -60,11 +60,14 @@ def test_what_the_demo_uses_can_be_listed_shown_and_checked(capsys, name, count)
 
 
 def test_what_comes_next_has_the_options_that_were_given(capsys):
-    data("show", "digits", split="test", size=16, classes=("3", "4"))
-    trains = f"next: {program()} train --data digits --size 16 --classes 3 4 --out runs/mine\n"
+    data("show", "digits", split="test", image_size=16, classes=("3", "4"))
+    trains = f"next: {program()} train --data digits --image-size 16 --classes 3 4 --out runs/mine\n"
     assert trains in capsys.readouterr().out
     data("show", "photographs", split="test")
-    assert f"next: {program()} record RUN --data photographs\n" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"these images are for evaluation (--data photographs), see {program()} record --help\n" in told
+    data("show", "cifar10-sample")  # labels, but no training images
+    assert "for evaluation (--data cifar10-sample)" in capsys.readouterr().out
 
 
 def test_show_draws_where_it_is_told(tmp_path):
@@ -89,7 +92,9 @@ def test_noise_draws_a_row_for_each_noise(capsys):
 def test_check_finds_nothing_wrong_where_nothing_is(capsys):
     data("check", "digits")
     told = capsys.readouterr().out
-    assert "digits train: 1,438 images\nsize: 8 x 8 pixels\n10 classes of 139 to 146 images" in told
+    assert (
+        "digits train: 1,438 images\nsize: 8 x 8 pixels\n10 classes, 139 to 146 images (median 144) per class" in told
+    )
     assert f"no problems\nnext: {program()} train --data digits --out runs/mine\n" in told
 
 
@@ -106,7 +111,7 @@ def test_check_lists_everything_that_is_wrong(capsys, tmp_path):
     assert "7.png cannot be read (not an image)" in told
     assert "8.png cannot be read (" in told
     assert "class 'wasp' has no images" in told
-    summary = "2 sizes: smallest 9 x 7 pixels, largest 8 x 8 pixels, most common 8 x 8 pixels (6 images)"
+    summary = "2 sizes in pixels: smallest 9 x 7, largest 8 x 8, most common 8 x 8 (6 images)"
     assert told.index(summary) > max(map(told.index, ("7.png", "8.png", "wasp")))  # problems come first
 
 
@@ -119,8 +124,8 @@ def test_check_lists_the_problems_of_all_splits_and_of_the_folders_in_one_attemp
         data("check", str(root))
     told = capsys.readouterr().out
     for name in (
-        "train/bee/a.npy may hold a pickle",
-        "train/b.pt may hold a pickle",
+        "train/bee/a.npy may contain a pickle",
+        "train/b.pt may contain a pickle",
         "train/0.png is beside the class",
     ):
         assert str(root / name) in told
@@ -134,11 +139,11 @@ def test_many_sizes_are_one_line(capsys, tmp_path):
     root = image_folder(tmp_path / "insects", ["ant", "bee"], each=2, size=(90, 80))
     for side in range(70, 110):
         (root / "ant" / f"{side}.png").write_bytes(encoded(picture(size=(side, 100))))
-    data("check", str(root), size=32)
+    data("check", str(root), image_size=32)
     told = capsys.readouterr().out
-    assert "41 sizes: smallest 70 x 100 pixels, largest 109 x 100 pixels, most common 90 x 80 pixels (4 images)" in told
-    assert told.count("pixels") == 3
-    assert f"next: {program()} train --data {root} --size 32 --out runs/mine\n" in told
+    assert "41 sizes in pixels: smallest 70 x 100, largest 109 x 100, most common 90 x 80 (4 images)" in told
+    assert told.count("pixels") == 1
+    assert f"next: {program()} train --data {root} --image-size 32 --out runs/mine\n" in told
 
 
 @pytest.mark.parametrize(
@@ -151,25 +156,25 @@ def test_check_and_train_suggest_the_same_size_and_both_accept_it(sizes, suggest
             file.write_bytes(encoded(picture(size=size)))
     with pytest.raises(InputError, match="insects has 2 problems"):  # one per split
         data("check", str(root))
-    assert capsys.readouterr().out.count(f"--size {suggested} ") == 2
-    with pytest.raises(InputError, match=f"images have 2 sizes, training needs one: use --size {suggested} "):
+    assert capsys.readouterr().out.count(f"--image-size {suggested} ") == 2
+    with pytest.raises(InputError, match=f"images have 2 sizes, training needs one: use --image-size {suggested} "):
         load(root)  # as train does
-    data("check", str(root), size=suggested)
-    assert f"--size {suggested} --out" in capsys.readouterr().out
-    assert load(root, size=suggested).images.shape[-2:] == (suggested, suggested)
+    data("check", str(root), image_size=suggested)
+    assert f"--image-size {suggested} --out" in capsys.readouterr().out
+    assert load(root, image_size=suggested).images.shape[-2:] == (suggested, suggested)
 
 
 def test_splits_of_different_sizes_are_refused_by_check_as_by_train(tmp_path):
     root = image_folder(tmp_path / "insects", ["train/ant", "train/bee"])
     image_folder(root, ["test/ant", "test/bee"], size=(12, 12))
-    with pytest.raises(InputError, match=r"the splits of .*insects have different sizes: use --size 8"):
+    with pytest.raises(InputError, match=r"the splits of .*insects have different sizes: use --image-size 8"):
         data("check", str(root))
 
 
 def test_large_images_of_one_size_get_a_size_to_train_with(capsys, tmp_path):
     root = image_folder(tmp_path / "insects", ["ant", "bee"], each=1, size=(120, 90))
     data("check", str(root))
-    assert f"next: {program()} train --data {root} --size 64 --out runs/mine\n" in capsys.readouterr().out
+    assert f"next: {program()} train --data {root} --image-size 64 --out runs/mine\n" in capsys.readouterr().out
 
 
 def test_one_is_not_printed_as_many(capsys, tmp_path):
@@ -178,7 +183,7 @@ def test_one_is_not_printed_as_many(capsys, tmp_path):
     told = capsys.readouterr().out
     assert "one train: 1 image\n" in told
     assert "one train: 1 colour image, 8 x 8 pixels" in told
-    assert told.count("1 class of 1 image\n") == 2
+    assert told.count("1 class, 1 image per class\n") == 2
 
 
 @pytest.mark.parametrize(("place", "wrong"), [("nope", "does not exist"), ("file", "is a file")])
@@ -197,8 +202,8 @@ def test_help_shows_the_defaults_that_are_used(capsys):
     told = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "None" not in told
     for default in (
-        "train; for check all splits of a path",
-        "the size they have",
+        "train or the first split; check: all of a path",
+        "the size of the images",
         "all",
         "NAME-SPLIT.png in this folder",
     ):
@@ -226,10 +231,10 @@ def test_check_says_when_there_is_nothing(tmp_path):
     ("arguments", "options", "message"),
     [
         (["show"], {}, f"show needs a data set: try {program()} data show digits"),
-        (["list", "digits"], {}, "list takes no name, 'digits' was given"),
-        (["show", "digits"], {"out": "sheet.jpg"}, "it will be a PNG"),
+        (["list", "digits"], {}, "list needs no name, 'digits' was given"),
+        (["show", "digits"], {"out": "sheet.jpg"}, "give a name that ends in .png"),
         (["show", "digits"], {"out": "."}, "a folder: give the name of a file in it"),
-        (["show", "digtis"], {}, "say digits?"),
+        (["show", "digtis"], {}, "did you mean digits?"),
     ],
 )
 def test_wrong_commands_end_in_a_sentence(arguments, options, message):

@@ -14,7 +14,7 @@ from tests.pictures import image_folder, own_places  # noqa: F401
 
 SIDE, EACH = 64, 4
 PIXELS = 2 * EACH * 3 * SIDE**2  # bytes of all images below
-WAY_OUT = "make room, or set CASCADED_CACHE to another folder"
+WAY_OUT = "free some space or set CASCADED_CACHE to another folder"
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_read_only_cache_is_one_sentence_and_what_it_holds_is_used(folder, tmp
     try:
         assert len(load(folder)) == len(there)
         with pytest.raises(InputError, match=rf"cache cannot be written \(Permission denied\): {WAY_OUT}$"):
-            load(folder, size=8)
+            load(folder, image_size=8)
     finally:
         (tmp_path / "cache").chmod(0o700)
 

@@ -27,7 +27,7 @@ def test_a_fifth_of_every_digit_is_the_test_set_and_nothing_is_in_both():
 
 
 def test_digits_can_be_enlarged_and_chosen_from_like_any_images():
-    images = load("digits", size=16, classes=["7", "1"])
+    images = load("digits", image_size=16, classes=["7", "1"])
     assert images.images.shape[1:] == (1, 16, 16)
     assert images.classes == ("7", "1")
     assert (images.labels == 0).sum() == 143

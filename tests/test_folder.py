@@ -65,7 +65,7 @@ def test_hidden_and_other_files_are_passed_over(tmp_path):
 def test_a_pickle_in_a_folder_is_refused_and_does_not_run(name, tmp_path):
     root = image_folder(tmp_path / "set", ["a", "b"])
     (root / name).write_bytes(evil_pickle(tmp_path / "marker"))
-    with pytest.raises(InputError, match="may hold a pickle, and reading one can run any program"):
+    with pytest.raises(InputError, match="may contain a pickle, and loading one can run any program"):
         load(root)
     assert not (tmp_path / "marker").exists()
 
@@ -82,8 +82,8 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path):
     root = image_folder(tmp_path / "set", ["train/a", "train/b"])
     with pytest.raises(InputError, match="has no split 'test', there are train"):
         load(root, "test")
-    with pytest.raises(InputError, match="is a folder of images, it has no column 'kind'"):
-        load(root, label="kind")
+    with pytest.raises(InputError, match="is a folder without columns: leave --label-column kind out"):
+        load(root, label_column="kind")
     (root / "train" / "c").mkdir()
     with pytest.raises(InputError, match="has 1 problem: class 'c' has no images: add some"):
         load(root)
@@ -91,5 +91,5 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path):
     with pytest.raises(InputError, match=r"has 2 problems:\n(.*\n)*.*loose\.png is beside the class folders \(a, "):
         load(root)
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(InputError, match="nothing holds no images"):
+    with pytest.raises(InputError, match="nothing contains no images"):
         load(tmp_path / "nothing")

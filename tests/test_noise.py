@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascaded.data.draws import uniform
 from cascaded.data.geometry import blur, tiles, turn
 from cascaded.data.noise import (
     NOISES,
@@ -22,6 +21,7 @@ from cascaded.data.noise import (
     make_noise,
 )
 from cascaded.data.perlin import highest, perlin
+from cascaded.data.sampling import uniform
 from cascaded.errors import InputError
 
 CPU = torch.device("cpu")

@@ -3,8 +3,7 @@
 import numpy as np
 
 from cascaded.data import load
-from cascaded.data.columns import Columns
-from cascaded.data.patches import CONTRAST, PATCHES, Photographs, half, patch, photographs
+from cascaded.data.embedded import CONTRAST, PATCHES, half, patch, patches, photographs
 
 
 def test_patches_have_no_labels_and_are_of_the_size_of_cluttered_digits():
@@ -42,5 +41,5 @@ def test_patches_of_a_split_come_from_its_half():
 
 
 def test_the_same_patches_are_cut_every_time():
-    first, second = ([row.read() for row in Photographs("validation").open(Columns()).rows()] for _ in range(2))
+    first, second = ([pixels.tobytes() for _, pixels, _ in patches("validation")] for _ in range(2))
     assert first == second

@@ -12,8 +12,7 @@ import torch
 
 from cascaded.data import SOURCES, load
 from cascaded.data.columns import Columns
-from cascaded.data.places import parquet
-from cascaded.data.sources import placed
+from cascaded.data.open import locate, stream_parquet
 from cascaded.errors import InputError
 from tests.pictures import encoded, evil_pickle, own_places, parquet_file, picture  # noqa: F401
 
@@ -63,7 +62,7 @@ def test_one_file_is_not_both_training_and_test_set(tmp_path):
 @pytest.mark.parametrize("name", ["data.parquet", "data.npy", "data.pt", "data.pkl"])
 def test_a_pickle_is_refused_whatever_it_is_called_and_does_not_run(name, tmp_path):
     (tmp_path / name).write_bytes(evil_pickle(tmp_path / "marker"))
-    with pytest.raises(InputError, match=r"is not Parquet|may hold a pickle"):
+    with pytest.raises(InputError, match=r"is not a Parquet file|may contain a pickle"):
         load(tmp_path / name)
     assert not (tmp_path / "marker").exists()
 
@@ -71,9 +70,9 @@ def test_a_pickle_is_refused_whatever_it_is_called_and_does_not_run(name, tmp_pa
 def test_what_is_wrong_with_a_file_is_said(tmp_path):
     file = parquet_file(tmp_path / "mine.parquet", PNGS, [0, 1, 0, 1, 0, 1], ["x", "y"])
     with pytest.raises(InputError, match="no column 'pic', there are img, label"):
-        load(file, image="pic")
+        load(file, image_column="pic")
     (tmp_path / "cut.parquet").write_bytes(file.read_bytes()[:-10])
-    with pytest.raises(InputError, match=r"cut\.parquet is not Parquet"):
+    with pytest.raises(InputError, match=r"cut\.parquet is not a Parquet file"):
         load(tmp_path / "cut.parquet")
     (tmp_path / "hollow.parquet").write_bytes(b"PAR1 and nothing else PAR1")
     with pytest.raises(InputError, match=r"hollow\.parquet cannot be read \("):
@@ -90,8 +89,8 @@ def test_a_row_that_only_names_a_file_is_not_followed(tmp_path):
     (tmp_path / "secret.png").write_bytes(PNGS[0])
     rows = pa.table({"img": [{"bytes": None, "path": str(tmp_path / "secret.png")}]})
     pq.write_table(rows, tmp_path / "mine.parquet")
-    with pytest.raises(InputError, match=r"row 0 cannot be read \(the row holds no bytes\)"):
-        load(tmp_path / "mine.parquet", image="img")
+    with pytest.raises(InputError, match=r"row 0 cannot be read \(the row contains no bytes\)"):
+        load(tmp_path / "mine.parquet", image_column="img")
 
 
 def test_local_files_are_read_without_a_connection(tmp_path, monkeypatch):
@@ -110,7 +109,7 @@ def hub(monkeypatch, tmp_path):
     file = parquet_file(
         tmp_path / "hub.parquet", [encoded(picture(row)) for row in numbers], numbers, list("abcdefghij")
     )
-    rows, local = parquet([file]), datasets.load_dataset
+    rows, local = stream_parquet([file]), datasets.load_dataset
     state = SimpleNamespace(version="1" * 40, up=True, opened=[])
 
     def dataset_info(self, name, timeout):
@@ -150,7 +149,7 @@ def test_what_was_decoded_is_there_when_the_hub_is_not(hub):
     hub.up = False
     assert torch.equal(load("someone/letters").images, there.images)
     with pytest.raises(InputError, match=r"someone/letters is on the hub, which cannot be reached \(offline mode\)"):
-        load("someone/letters", size=4)
+        load("someone/letters", image_size=4)
 
 
 def test_validation_and_test_images_from_one_split_differ(hub):
@@ -169,8 +168,8 @@ def test_a_split_that_the_hub_lacks_is_named(hub):
 
 def test_only_the_rows_of_wanted_classes_are_decoded(hub, monkeypatch):
     seen = []
-    decode = sys.modules["cascaded.data.collect"].decode
-    monkeypatch.setattr("cascaded.data.collect.decode", lambda *given: seen.append(1) or decode(*given))
+    decode = sys.modules["cascaded.data.build"].decode
+    monkeypatch.setattr("cascaded.data.build.decode", lambda *given: seen.append(1) or decode(*given))
     load("someone/letters", classes=["a", "b"])
     assert len(seen) == 2
 
@@ -181,7 +180,7 @@ def test_local_files_come_before_the_hub(hub, tmp_path, monkeypatch):
     assert load("cifar10").classes == ("x", "y")
     assert not hub.opened
     parquet_file(tmp_path / "data" / "tinyimagenet" / "valid-0.parquet", PNGS, [0, 1] * 3, ["x", "y"])
-    rows = placed(SOURCES["tinyimagenet-crop"], "test").open(Columns()).rows()
+    rows = locate(SOURCES["tinyimagenet-crop"], "test").open(Columns()).rows()
     assert [row.index for row in rows] == [1, 3, 5]  # a copy of the hub's files counts as the hub's
 
 

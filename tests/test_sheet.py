@@ -72,7 +72,7 @@ def test_long_labels_end_in_an_ellipsis_and_fit():
         ([("x", some(1)[0])], None, "row 'x' has shape"),
         ([("x", some(0))], None, "row 'x' has shape"),
         ([("x", some(1, channels=2))], None, "1 channel"),
-        ([("x", some(1) / 255)], None, "takes bytes"),
+        ([("x", some(1) / 255)], None, "needs bytes"),
     ],
 )
 def test_what_cannot_be_drawn_is_named(rows, scale, sentence):

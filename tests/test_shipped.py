@@ -16,8 +16,8 @@ from cascaded import Pretrained
 from cascaded.data.catalogue import SOURCES
 from cascaded.data.columns import Columns
 from cascaded.data.decode import decode
+from cascaded.data.open import locate
 from cascaded.data.sources import load as load_images
-from cascaded.data.sources import placed
 from cascaded.hub.shipped import NETWORKS, names, ship
 from tests.made_networks import made, made_run
 from tests.pictures import CIFAR10_TEST, CIFAR100_TEST, REAL, needs_real
@@ -62,7 +62,7 @@ def test_a_shipped_network_is_right_as_often_as_it_claims(name, monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
     net = cascaded.load(name)
     source = SOURCES[net.spec.data]
-    rows = list(islice(placed(source, "test").open(Columns(source.image, source.label, source.coarse)).rows(), 500))
+    rows = list(islice(locate(source, "test").open(Columns(source.image, source.label, source.coarse)).rows(), 500))
     images = torch.from_numpy(np.stack([decode(row.read()).pixels for row in rows]))
     labels = torch.tensor([row.label for row in rows])
     right = (net(images).argmax(-1) == labels).double().mean(1)

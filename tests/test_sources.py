@@ -15,8 +15,9 @@ from cascaded.data import SOURCES, augmentation, load
 from cascaded.data.augment import Augment
 from cascaded.data.columns import Columns
 from cascaded.data.decode import decode
+from cascaded.data.embedded import EMBEDDED
 from cascaded.data.human import COUNTS, CSCORES
-from cascaded.data.sources import EMBEDDED, placed
+from cascaded.data.open import locate
 from cascaded.errors import InputError
 from cascaded.shell import program
 from tests.pictures import (
@@ -36,12 +37,12 @@ from tests.pictures import (
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("cifra10", "there is no data set 'cifra10': say cifar10\\?"),
+        ("cifra10", "there is no data set 'cifra10': did you mean cifar10\\?"),
         ("xyz", f"there is no data set 'xyz': see `{re.escape(program())} data list`"),
         ("nowhere/at/all", "there is no file or folder nowhere/at/all: check the path"),
         ("./nothing", "there is no file or folder ./nothing"),
         ("nothing.parquet", "there is no file or folder nothing.parquet"),
-        ("imagenet", "imagenet has a thousand classes, too many to load: name some with --classes, or take terriers"),
+        ("imagenet", "imagenet has too many classes to load all: choose some with --classes, or use --data terriers"),
     ],
 )
 def test_an_unknown_name_is_refused_with_a_way_out(name, message):
@@ -52,8 +53,12 @@ def test_an_unknown_name_is_refused_with_a_way_out(name, message):
 @pytest.mark.parametrize(
     ("name", "split", "message"),
     [
-        ("cifar10", "validation", "cifar10 has no split 'validation', there are train, test: hold some of train out"),
-        ("digits", "extra", "digits has no split 'extra', there are train, test: say one of them"),
+        (
+            "cifar10",
+            "validation",
+            "cifar10 has no split 'validation', there are train, test: use cascaded.data.hold",
+        ),
+        ("digits", "extra", "digits has no split 'extra', there are train, test: use one of them"),
         ("lsun-crop", "train", "lsun-crop has no split 'train', there are validation, test"),
         ("photographs", "train", "photographs has no split 'train', there are validation, test"),
     ],
@@ -64,19 +69,19 @@ def test_a_split_that_is_not_there_is_refused_with_those_that_are(name, split, m
 
 
 def test_bad_options_are_refused():
-    with pytest.raises(InputError, match="size is 0"):
-        load("digits", size=0)
+    with pytest.raises(InputError, match="image_size is 0"):
+        load("digits", image_size=0)
     with pytest.raises(InputError, match="classes is the string '7'"):
         load("digits", classes="7")
-    with pytest.raises(InputError, match="no class 'seven' among the 10"):
+    with pytest.raises(InputError, match="no class 'seven' among the 10 classes"):
         load("digits", classes=["seven"])
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
 @pytest.mark.parametrize("kind", ["image", "label"])
-def test_what_is_made_here_has_no_columns_to_ask_for(name, kind):
-    with pytest.raises(InputError, match=f"{name} has no column 'foo', .* leave --{kind} out"):
-        load(name, "test", **{kind: "foo"})
+def test_embedded_data_has_no_columns_to_choose(name, kind):
+    with pytest.raises(InputError, match=f"{name} is embedded and has no column 'foo': leave --{kind}-column out"):
+        load(name, "test", **{f"{kind}_column": "foo"})
 
 
 def test_every_source_that_is_not_on_the_hub_is_made_here():
@@ -103,7 +108,7 @@ def test_each_source_is_augmented_in_its_way_and_others_in_proportion():
 def cifar10_test(monkeypatch):
     """The test images of CIFAR-10; nothing is decoded yet."""
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
-    return placed(SOURCES["cifar10"], "test").open(Columns())
+    return locate(SOURCES["cifar10"], "test").open(Columns())
 
 
 @needs_real(CIFAR10_TEST)
@@ -131,7 +136,7 @@ def test_cifar10_test_images_fit_the_human_judgements_of_cifar10h(cifar10_test):
 @needs_real(CIFAR10, CSCORES)
 def test_cifar10_training_images_stand_in_the_order_of_the_c_scores(monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
-    rows = placed(SOURCES["cifar10"], "train").open(Columns()).rows()
+    rows = locate(SOURCES["cifar10"], "train").open(Columns()).rows()
     scores = np.load(Path(str(REAL)) / CSCORES, allow_pickle=False)
     labels = []
     for row in rows:
@@ -157,7 +162,7 @@ def test_cifar100_has_coarse_labels_that_follow_from_the_fine_ones(monkeypatch):
 @needs_real(CIFAR100_TEST)
 def test_coarse_labels_can_be_the_labels(monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
-    images = load("cifar100", "test", label="coarse_label", classes=["trees", "fish"])
+    images = load("cifar100", "test", label_column="coarse_label", classes=["trees", "fish"])
     assert images.classes == ("trees", "fish")
     assert images.labels.bincount().tolist() == [500, 500]
 
@@ -174,7 +179,7 @@ def test_tiny_images_are_cropped_or_resized(monkeypatch):
     averaged = torch.nn.functional.avg_pool2d(whole.images.float(), 2)
     assert (small.images - averaged).abs().mean() < 8  # Pillow's filter is wider, the picture is the same
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: 1 / 0)
-    with pytest.raises(InputError, match=r"tiny-imagenet is on the hub.* \(test.* found there\)"):
+    with pytest.raises(InputError, match=r"tiny-imagenet is on the hub.* \(it contains test.*\)"):
         load("tinyimagenet")
 
 

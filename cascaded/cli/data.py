@@ -1,17 +1,28 @@
-"""`cascaded data`: what there is, what it looks like, and whether it is in order."""
+"""`cascaded data`: list, show and check data sets."""
 
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from tyro.conf import Positional
 
-from cascaded.errors import InputError
-from cascaded.progress import say, wide_console
+from cascaded.errors import InputError, MissingSplitError
+from cascaded.progress import counted, say, wide_console
 from cascaded.shell import help_default, program
+
+if TYPE_CHECKING:
+    from cascaded.data.catalogue import Source
+    from cascaded.data.images import Images
+    from cascaded.data.problems import Problems, Size
+
+LISTED = 40
+"""Classes in a table; of more, the smallest and the largest are printed."""
 
 
 def data(
@@ -20,102 +31,232 @@ def data(
         Positional[str | None], tyro.conf.arg(metavar="NAME", help_behavior_hint="(required, except for list)")
     ] = None,
     *,
-    split: Annotated[str | None, help_default("train; for check all splits of a path", "STR")] = None,
-    size: Annotated[int | None, help_default("the size they have", "INT")] = None,
-    image: Annotated[str | None, help_default("the only column with images", "STR")] = None,
-    label: Annotated[str | None, help_default("the only column with classes, or the one called label", "STR")] = None,
+    split: Annotated[str | None, help_default("train or the first split; check: all of a path", "STR")] = None,
+    image_size: Annotated[int | None, help_default("the size of the images", "INT")] = None,
+    image_column: Annotated[str | None, help_default("the only column with images", "STR")] = None,
+    label_column: Annotated[str | None, help_default("the only column with classes, or `label`", "STR")] = None,
     classes: Annotated[tuple[str, ...], help_default("all", "[STR [STR ...]]")] = (),
     out: Annotated[Path | None, help_default("NAME-SPLIT.png in this folder", "FILE")] = None,
     seed: int = 0,
 ) -> None:
-    """Images to train on: what there is, what it looks like, and whether it is in order.
+    """List, show and check data sets.
 
-    list shows every data set with a name; show counts one and draws some of its images; check reads all of one and
-    lists what is wrong with it; noise draws some of its images under each noise, step by step.
+    list prints every data set that has a name; show counts the images of one and draws some of them; check reads all
+    images of one and lists all problems; noise draws some images under each noise, step by step.
 
     Example: cascaded data show cifar10
 
     Args:
         action: What to do.
         name: A data set: a name, a Parquet file, a folder of Parquet files or of images, or OWNER/NAME on the hub.
-        split: Which part of it.
-        size: Bring all images to this height and width.
-        image: The column with the images.
-        label: The column with the labels.
+        split: The split to read.
+        image_size: Resize all images to this height and width.
+        image_column: The column with the images.
+        label_column: The column with the labels.
         classes: Only these classes, by name.
-        out: Where to draw, a PNG file.
-        seed: Another seed draws other images.
+        out: The PNG file to write.
+        seed: Seed of the choice of images.
     """
     if not 0 <= seed < 2**63:
         raise InputError(f"--seed is {seed}: give a number from 0 to {2**63 - 1}")
-    options = {"size": size, "image": image, "label": label, "classes": classes}
+    given = {"image_size": image_size, "image_column": image_column, "label_column": label_column, "classes": classes}
     if action == "list":
-        list_all(name)
+        list_sources(name)
     elif name is None:
-        typed = f"{program()} data"
-        raise InputError(f"{action} needs a data set: try {typed} {action} digits, or see {typed} list")
+        command = f"{program()} data"
+        raise InputError(f"{action} needs a data set: try {command} {action} digits, or see {command} list")
     elif action == "check":
-        check_all(name, split, options)
+        check(name, split, given)
     else:
-        split, ending = split or "train", "-noise" if action == "noise" else ""
-        default = Path(f"{Path(name).resolve().name}-{split}{ending}.png")
-        draw(action, name, split, options, checked(out or default), seed)
+        draw(action, name, split, given, None if out is None else check_png(out), seed)
 
 
-def list_all(name: str | None) -> None:
-    """What there is, and where it would come from."""
-    from cascaded.data.show import catalogue
+def list_sources(name: str | None) -> None:
+    """Print every data set that has a name, and where it is loaded from."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from cascaded.data.open import local_splits
+    from cascaded.data.sources import SOURCES
 
     if name is not None:
-        raise InputError(f"list takes no name, {name!r} was given: try {program()} data show {shlex.quote(name)}")
+        raise InputError(f"list needs no name, {name!r} was given: try {program()} data show {shlex.quote(name)}")
     console = wide_console()
-    console.print(catalogue())
+    table = Table("name", "description", "splits", "from", box=None, header_style="bold")
+    for source in SOURCES.values():
+        local = list(local_splits(source))
+        splits = dict.fromkeys([*source.splits, *local])
+        table.add_row(source.name, source.about, " ".join(splits), escape(location(source, local)))
+    console.print(table)
     say(console, f"next: {program()} data show digits")
 
 
-def check_all(name: str, split: str | None, options: dict[str, Any]) -> None:
-    """What is wrong."""
-    from cascaded.data.check import check
+def location(source: Source, local: list[str]) -> str:
+    """Where a source is loaded from."""
+    from cascaded.data.cache import cache_folder
 
-    console = wide_console()
-    labelled, size = check(name, split, console, **options)
-    say(console, _next(name, {**options, "size": size}, labelled))
+    if source.hub is None:
+        return "embedded"
+    places = [f"$CASCADED_DATA/{source.folder or source.name} ({' '.join(local)})"] if local else []
+    files = cache_folder().glob(f"{source.name}-*-*.safetensors")
+    splits = {file.stem.removeprefix(f"{source.name}-").rsplit("-", 1)[0] for file in files} & {*source.splits, *local}
+    if splits:
+        places.append(f"cached ({' '.join(sorted(splits))})")
+    return ", ".join(places) or f"hub, {source.hub}"
 
 
-def draw(action: str, name: str, split: str, options: dict[str, Any], out: Path, seed: int) -> None:
-    """What it looks like."""
-    from cascaded.data import show
-    from cascaded.data.sources import load
+def draw(action: str, name: str, split: str | None, given: dict[str, Any], out: Path | None, seed: int) -> None:
+    """Print counts of a split, and draw some of its images."""
+    from cascaded.data.open import splits_of
+    from cascaded.data.sheet import class_sheet, noise_sheet
+    from cascaded.data.sources import describe, load
     from cascaded.files import write_whole
 
-    console = wide_console()
-    images = load(name, split, **options)
+    split = split or splits_of(describe(name, **given))[0]
+    ending = "-noise" if action == "noise" else ""
+    out = out or check_png(Path(f"{Path(name).resolve().name}-{split}{ending}.png"))
+    console, images = wide_console(), load(name, split, **given)
     if action == "show":
-        show.describe(images, console)
-    sheet = (show.class_sheet if action == "show" else show.noise_sheet)(images, seed)
+        print_counts(images, console)
+    sheet = class_sheet(images, seed) if action == "show" else noise_sheet(images, seed)
     write_whole(out, lambda part: sheet.save(part, "PNG"))
     say(console, f"wrote {out}")
-    say(console, _next(name, options, bool(images.classes)))
+    say(console, next_command(name, given, bool(images.classes)))
 
 
-def _next(name: str, options: dict[str, Any], labelled: bool) -> str:
-    """The command that uses these images: without labels there is nothing to learn."""
-    use, out = ("train", " --out runs/mine") if labelled else ("record RUN", "")
-    return f"next: {program()} {use} --data {_typed(name, options)}{out}"
+def print_counts(images: Images, console: Any) -> None:
+    """Print number, size, mean, standard deviation and classes of images."""
+    items, channels, height, width = images.images.shape
+    kind = "grey image" if channels == 1 else "colour image"
+    say(console, f"{images.name} {images.split}: {counted(items, kind)}, {width} x {height} pixels")
+    mean, std = (" ".join(f"{value:.4f}" for value in values) for values in images.statistics())
+    say(console, f"mean {mean}, standard deviation {std}, of values in 0..1")
+    if not images.classes:
+        say(console, "no labels")
+    for what, labels, classes in (
+        ("class", images.labels, images.classes),
+        ("coarse class", images.coarse, images.coarse_classes),
+    ):
+        if labels is not None and classes:
+            class_table(what, labels.bincount(minlength=len(classes)).tolist(), classes, console)
 
 
-def _typed(name: str, options: dict[str, Any]) -> str:
-    """A data set and its options as one types them."""
-    given = {option: value for option, value in options.items() if value}
-    words = {option: value if isinstance(value, (list, tuple)) else [value] for option, value in given.items()}
-    told = [f"--{option} {' '.join(shlex.quote(str(word)) for word in value)}" for option, value in words.items()]
-    return " ".join([shlex.quote(name), *told])
+def class_table(what: str, counts: list[int], classes: Sequence[str], console: Any) -> None:
+    """Print the number of images per class."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    low, high = min(counts), max(counts)
+    per_class = counted(high, "image") if low == high else f"{low:,} to {high:,} images (median {median(counts):,.0f})"
+    say(console, f"{counted(len(classes), what)}, {per_class} per {what}")
+    rows = list(enumerate(zip(classes, counts, strict=True)))
+    if len(rows) > LISTED:
+        ordered = sorted(rows, key=lambda row: row[1][1])
+        rows = sorted([*ordered[: LISTED // 2], *ordered[-LISTED // 2 :]])
+        say(console, f"the {LISTED // 2} smallest and the {LISTED // 2} largest:")
+    table = Table("number", "name", "images", box=None, header_style="bold")
+    for number, (name, count) in rows:
+        table.add_row(str(number), escape(name), f"{count:,}")
+    console.print(table)
 
 
-def checked(file: Path) -> Path:
-    """A place for a drawing; better to know now than when all is decoded."""
+def check(name: str, split: str | None, given: dict[str, Any]) -> None:
+    """Read all images of a split, or of all splits, and print every problem; raises `InputError` if there are any."""
+    from cascaded.data.open import splits_of
+    from cascaded.data.problems import suggested_size
+    from cascaded.data.sources import describe
+
+    console, source = wide_console(), describe(name, **given)
+    read: dict[str, Problems] = {}
+    for each in [split] if split else splits_of(source):
+        read[each] = problems = read_split(source, each)
+        problems.suggestion = next((suggested_size(other.sizes) for other in read.values() if other.sizes), None)
+        lines = problems.all()
+        some = f", {counted(len(lines), 'problem')}:" if lines else ""
+        say(console, f"{name} {each}: {counted(problems.labels.total(), 'image')}{some}")
+        for line in lines:
+            say(console, f"  {line}")
+    for each, problems in read.items():
+        print_summary(each if len(read) > 1 else "", problems, console)
+    count = sum(len(problems.all()) for problems in read.values())
+    sizes = sum((problems.sizes for problems in read.values()), Counter["Size"]())
+    if not count and len(sizes) > 1 and source.size is None:
+        raise InputError(f"the splits of {name} have different sizes: use --image-size {suggested_size(sizes)}")
+    if count:
+        where, them = f"{name} {split}" if split else name, "it" if count == 1 else "them"
+        raise InputError(f"{where} has {counted(count, 'problem')}, listed above: correct {them}, then check again")
+    say(console, "no problems")
+    labelled = any(problems.table.classes for problems in read.values())
+    size = given["image_size"] or size_to_use(source, sizes)
+    say(console, next_command(name, {**given, "image_size": size}, labelled))
+
+
+def read_split(source: Source, split: str) -> Problems:
+    """The problems of a split. Images are decoded in their own size, to see which sizes there are."""
+    from dataclasses import replace
+
+    from cascaded.data.build import decode_rows
+    from cascaded.data.columns import Columns
+    from cascaded.data.open import locate
+    from cascaded.data.problems import start_problems
+
+    table = locate(source, split).open(Columns(source.image, source.label, source.coarse))
+    problems = start_problems(table, source.classes, split, source.size)
+    for _ in decode_rows(table, replace(source, size=None), problems):
+        pass
+    return problems
+
+
+def size_to_use(source: Source, sizes: Counter[Size]) -> int | None:
+    """The `--image-size` for training on images that all have one size: None unless they are large."""
+    from cascaded.data.problems import SUGGESTED, suggested_size
+
+    large = max(max(size) for size in sizes) > max(SUGGESTED)
+    return suggested_size(sizes) if source.size is None and large else None
+
+
+def print_summary(split: str, problems: Problems, console: Any) -> None:
+    """Print the sizes and the classes of a split."""
+    if problems.sizes:
+        say(console, f"{split} {size_line(problems.sizes)}".strip())
+    classes = problems.table.classes
+    if problems.wanted is None and classes:
+        class_table("class", [problems.labels[number] for number in range(len(classes))], classes, console)
+
+
+def size_line(sizes: Counter[Size]) -> str:
+    """The sizes of all images in one line."""
+    (common, times), *others = sizes.most_common()
+    if not others:
+        return "size: {} x {} pixels".format(*common)
+    smallest, largest = (pick(sizes, key=lambda size: (size[0] * size[1], size)) for pick in (min, max))
+    three = [f"{which} {w} x {h}" for which, (w, h) in
+             (("smallest", smallest), ("largest", largest), ("most common", common))]  # fmt: skip
+    return f"{len(sizes):,} sizes in pixels: {', '.join(three)} ({counted(times, 'image')})"
+
+
+def next_command(name: str, given: dict[str, Any], labelled: bool) -> str:
+    """The command that uses these images: training, or where they cannot be trained on, recording."""
+    from cascaded.data.open import locate
+    from cascaded.data.sources import describe
+
+    words = [shlex.quote(name)]
+    for option, value in given.items():
+        values = value if isinstance(value, (list, tuple)) else [value] if value else []
+        words += [f"--{option.replace('_', '-')}"] * bool(values) + [shlex.quote(str(each)) for each in values]
+    try:
+        locate(describe(name, **given), "train")
+    except MissingSplitError:
+        labelled = False
+    if not labelled:
+        return f"these images are for evaluation (--data {words[0]}), see {program()} record --help"
+    return f"next: {program()} train --data {' '.join(words)} --out runs/mine"
+
+
+def check_png(file: Path) -> Path:
+    """Check the name of the file to write before images are decoded."""
     if file.is_dir():
         raise InputError(f"--out is {file}, a folder: give the name of a file in it")
     if file.suffix.lower() != ".png":
-        raise InputError(f"--out is {file}: it will be a PNG, so give a name that ends in .png")
+        raise InputError(f"--out is {file}: give a name that ends in .png")
     return file

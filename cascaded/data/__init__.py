@@ -1,4 +1,4 @@
-"""Data: images as one tensor, their labels, and what is done to them on the way to a network."""
+"""Data: images as one tensor with labels, and their augmentation and noise."""
 
 from typing import TYPE_CHECKING
 

@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Float, Float32, Shaped, UInt8
 from torch import Generator, Tensor
 
-from cascaded.data.draws import squares, uniform, whole
 from cascaded.data.geometry import window
 from cascaded.data.noise import Noise
+from cascaded.data.sampling import squares, uniform, whole
 from cascaded.errors import InputError
 from cascaded.progress import counted
 

@@ -1,4 +1,4 @@
-"""Decoded images on disk: safetensors, written whole or not at all, and mapped into memory instead of read."""
+"""Decoded images on disk: safetensors, written atomically, and mapped into memory instead of read."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ FORMAT = 1
 
 
 def cache_folder(given: Path | None = None) -> Path:
-    """Where decoded images are kept: as given, or in $CASCADED_CACHE, or in the home."""
-    chosen = given or os.environ.get("CASCADED_CACHE")
+    """The folder of decoded images: the given one, or $CASCADED_CACHE, or ~/.cache/cascaded."""
+    folder = given or os.environ.get("CASCADED_CACHE")
     try:
-        return Path(chosen) if chosen else Path.home() / ".cache" / "cascaded"
+        return Path(folder) if folder else Path.home() / ".cache" / "cascaded"
     except RuntimeError as error:  # a user without a home, as in some containers
         raise InputError("there is no home folder for decoded images: set CASCADED_CACHE to a folder") from error
 
 
 def cache_file(folder: Path, request: dict[str, Any], origin: Any) -> Path:
-    """The name says what it is and, as a digest, what it was made from: another source or option is another file."""
+    """The file of a request; its name contains a digest of the request and of the origin of the images."""
     key = digest([FORMAT, request, origin])[:16]
     return folder / f"{stem(request['name'], request['split'])}-{key}.safetensors"
 
 
 def digest(content: Any) -> str:
-    """A short stand-in for anything that JSON can say."""
+    """SHA-256 of the JSON of anything."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def latest(folder: Path, request: dict[str, Any]) -> Path | None:
-    """The newest file that answers a request, whatever version of the source it was made from."""
+    """The newest file for a request, made from any version of the source."""
     files = folder.glob(f"{stem(request['name'], request['split'])}-*.safetensors")
     for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True):
         if (header(file) or {}).get("request") == json.loads(json.dumps(request)):
@@ -48,19 +48,19 @@ def latest(folder: Path, request: dict[str, Any]) -> Path | None:
 
 
 def stem(name: str, split: str) -> str:
-    """What file names begin with."""
+    """The first part of file names."""
     short = Path(name).name if Path(name).is_absolute() or name.startswith(".") else name.replace("/", "--")
     return re.sub(r"[^\w.-]", "_", f"{short}-{split}")
 
 
 def store(file: Path, images: Images, request: dict[str, Any], origin: Any) -> None:
-    """Write images with all that is known about them."""
+    """Write images and their metadata."""
     from safetensors.torch import save_file
 
     tensors = {"images": images.images, "labels": images.labels, "indices": images.indices}
     if images.coarse is not None:
         tensors["coarse"] = images.coarse
-    about = {
+    metadata = {
         "format": FORMAT,
         "name": images.name,
         "split": images.split,
@@ -71,15 +71,15 @@ def store(file: Path, images: Images, request: dict[str, Any], origin: Any) -> N
         "origin": digest(origin),
     }
     try:
-        write_whole(file, lambda part: save_file(tensors, part, {"cascaded": json.dumps(about)}))
+        write_whole(file, lambda part: save_file(tensors, part, {"cascaded": json.dumps(metadata)}))
     except InputError as error:
         raise unwritable(file.parent, error.__cause__ or error) from error
 
 
 def unwritable(folder: Path, error: BaseException) -> InputError:
-    """A cache that is full, read-only or no folder."""
+    """The error for a cache that is full, read-only or no folder."""
     reason = getattr(error, "strerror", None) or error
-    return InputError(f"{folder} cannot be written ({reason}): make room, or set CASCADED_CACHE to another folder")
+    return InputError(f"{folder} cannot be written ({reason}): free some space or set CASCADED_CACHE to another folder")
 
 
 def fetch(file: Path) -> Images | None:
@@ -88,34 +88,34 @@ def fetch(file: Path) -> Images | None:
 
     if not file.exists():
         return None
-    about = header(file)
-    if about is not None:
+    metadata = header(file)
+    if metadata is not None:
         with safe_open(file, "pt") as opened:
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        with suppress(InputError, KeyError, TypeError):  # something else than was stored
-            return _images(about, tensors)
-    warnings.warn(f"{file} is damaged: it is made again", CascadedWarning, stacklevel=2)
+        with suppress(InputError, KeyError, TypeError):  # a file of something else
+            return _images(metadata, tensors)
+    warnings.warn(f"{file} is damaged: the images are decoded again", CascadedWarning, stacklevel=2)
     return None
 
 
-def _images(about: dict[str, Any], tensors: dict[str, Any]) -> Images:
-    """What a file holds, of the shapes and types that were stored."""
+def _images(metadata: dict[str, Any], tensors: dict[str, Any]) -> Images:
+    """The images of a file, if shapes and types are those that were stored."""
     kinds = {name: "torch.uint8" if name == "images" else "torch.int64" for name in tensors}
-    names = {name: tuple(about[name]) for name in ("classes", "coarse_classes")}
-    if {name: list(tensor.shape) for name, tensor in tensors.items()} != about["shapes"]:
+    names = {name: tuple(metadata[name]) for name in ("classes", "coarse_classes")}
+    if {name: list(tensor.shape) for name, tensor in tensors.items()} != metadata["shapes"]:
         raise TypeError("other shapes")
     if kinds != {name: str(tensor.dtype) for name, tensor in tensors.items()} or tensors["images"].dim() != 4:
         raise TypeError("other types")
-    return Images(str(about["name"]), str(about["split"]), **names, **tensors)
+    return Images(str(metadata["name"]), str(metadata["split"]), **names, **tensors)
 
 
 def header(file: Path) -> dict[str, Any] | None:
-    """What a file says about itself; None if it is not whole."""
+    """The metadata of a file; None if it is damaged."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, "pt") as opened:
-            about = json.loads((opened.metadata() or {})["cascaded"])
-            return about if about["format"] == FORMAT else None
+            metadata = json.loads((opened.metadata() or {})["cascaded"])
+            return metadata if metadata["format"] == FORMAT else None
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError):
         return None

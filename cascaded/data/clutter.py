@@ -1,86 +1,81 @@
-"""Cluttered digits: a digit somewhere on a canvas, among pieces of others, so that how typical an image is is known."""
+"""Handwritten digits of scikit-learn, and cluttered digits: a digit on a canvas among pieces of other digits.
+
+The amount of clutter of an image is known, and so is how typical the image is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
-from importlib.metadata import version
-from io import BytesIO
+from functools import lru_cache
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Int64, UInt8
 
-from cascaded.data.columns import Columns
-from cascaded.data.digits import Digits, png
 from cascaded.data.split import chosen_share
-from cascaded.data.table import Row, Table
 from cascaded.errors import InputError
 
 NAME = "cluttered-digits"
+TEST_SHARE = 0.2  # of the digits of every class
 SIDE, DIGIT = 28, 16  # pixels: the canvas, and the digit on it
 PIECE = (6, 10)  # pixels: the shortest and the longest side of a piece
-MOST = 4  # pieces on a canvas; from none to these all numbers are equally likely
-STRENGTH = (0.1, 0.9)  # of all pieces of a canvas beside the digit: some canvases are hard to read and most are not
-COVERED = 0.1  # share of the digit's ink that a piece may lie on
-TRIES = 20  # places that are looked at for a piece; where none will do there is one piece less
+MOST = 4  # pieces on a canvas; all numbers from 0 to this are equally likely
+STRENGTH = (0.1, 0.9)  # of the pieces of a canvas relative to the digit: few canvases are hard to read
+COVERED = 0.1  # fraction of the digit's ink that a piece may cover
+TRIES = 20  # positions that are tried for a piece; if none is possible, there is one piece less
 CANVASES = {"train": 4, "test": 2}
-"""How many canvases are made of each digit, more or less."""
-HELD = 0.1  # what `hold_out` takes unless it is told otherwise
-SEED, VERSION = 0, 1
-"""The version is counted up when canvases change: what was decoded before is then made again."""
+"""The number of canvases per digit, on average."""
+HELD = 0.1  # the default of `hold_out`
+SEED = 0
 
-Shades = Float[np.ndarray, "height width"]
-"""Ink, from 0 to 1."""
+Ink = Float[np.ndarray, "height width"]
+"""From 0 to 1."""
 
 
-class ClutteredDigits:
-    """One split: digits of the same split of `digits`, among pieces of others of that split."""
+def digits(split: str) -> Iterator[tuple[int, UInt8[np.ndarray, "8 8"], int]]:
+    """Index, pixels and label of the digits of a split: a fifth of every class is the test set."""
+    from sklearn.datasets import load_digits
 
-    def __init__(self, split: str):
-        self.split = split
+    pixels, labels = map(np.asarray, load_digits(return_X_y=True))
+    grey = (pixels * 255 / 16).round().astype("uint8").reshape(-1, 8, 8)  # from 0..16
+    test = chosen_share(torch.from_numpy(labels).long(), TEST_SHARE, SEED)
+    for index in (test if split == "test" else ~test).nonzero().flatten().tolist():
+        yield index, grey[index], int(labels[index])
 
-    def origin(self) -> list[str]:
-        """What the content depends on."""
-        return [NAME, str(VERSION), *(f"{each} {version(each)}" for each in ("scikit-learn", "pillow", "numpy"))]
 
-    def open(self, asked: Columns) -> Table:
-        """Classes are those of the digits; there are no columns to ask for."""
-        return Table(self.rows, tuple(map(str, range(10))))
-
-    def rows(self) -> Iterator[Row]:
-        """Encoded like any other image; numbered from 0, as `clutter` numbers them."""
-        _, labels = large_digits(self.split)
-        for row, digit in enumerate(digit_of_row(self.split)):
-            shades = (canvas_of_row(self.split, row)[0] * 255).round().astype("uint8")
-            yield Row(row, f"row {row}", partial(png, shades), int(labels[digit]), -1)
+def canvases(split: str) -> Iterator[tuple[int, UInt8[np.ndarray, "28 28"], int]]:
+    """Index, pixels and label of cluttered digits; all digits of a canvas are of the same split of `digits`."""
+    _, labels = large_digits(split)
+    for row, digit in enumerate(digit_of_row(split)):
+        pixels = (canvas_of_row(split, row)[0] * 255).round().astype("uint8")
+        yield row, pixels, int(labels[digit])
 
 
 def clutter(split: str, rows: Int64[np.ndarray, "items"] | None = None) -> Float[np.ndarray, "items"]:
-    """How cluttered images are: the share of an image's ink that is not the digit's.
+    """The amount of clutter: the fraction of an image's ink that does not belong to the digit.
 
     Args:
-        split: `train` or `test`. Images that were held out keep their rows in `train`.
-        rows: Which images, by number; all by default.
+        split: `train` or `test`. Validation images keep their rows in `train`.
+        rows: Which images, by row; None for all.
     """
     if split not in CANVASES:
-        raise InputError(f"{NAME} has no split {split!r}: say {' or '.join(CANVASES)}")
+        raise InputError(f"{NAME} has no split {split!r}: use {' or '.join(CANVASES)}")
     rows = np.arange(len(digit_of_row(split))) if rows is None else rows
     return np.array([canvas_of_row(split, row)[1] for row in rows.tolist()])
 
 
-def canvas_of_row(split: str, row: int) -> tuple[Shades, float]:
-    """The canvas of a row, and how cluttered it is: drawn from the row alone, whatever was drawn before."""
-    draws = np.random.default_rng([SEED, list(CANVASES).index(split), row])
-    return cluttered(large_digits(split)[0], digit_of_row(split)[row], draws)
+def canvas_of_row(split: str, row: int) -> tuple[Ink, float]:
+    """The canvas of a row and its amount of clutter; random numbers depend on the row only."""
+    generator = np.random.default_rng([SEED, list(CANVASES).index(split), row])
+    return make_canvas(large_digits(split)[0], digit_of_row(split)[row], generator)
 
 
 @lru_cache(maxsize=2)
 def digit_of_row(split: str) -> Int64[np.ndarray, "items"]:
-    """Which digit each canvas shows.
+    """The digit on each canvas.
 
-    Training rows that are held out by default show digits that no other row shows: a network is not to be judged by
-    digits that it has learned on other canvases.
+    Training rows that `hold_out` selects by default contain digits that no other row contains: a network is not
+    validated on digits that it was trained on.
     """
     labels = torch.from_numpy(large_digits(split)[1])
     rows = torch.arange(len(labels)).repeat_interleave(CANVASES[split])
@@ -89,44 +84,44 @@ def digit_of_row(split: str) -> Int64[np.ndarray, "items"]:
     held_rows, held_digits = (chosen_share(each, HELD, SEED) for each in (labels[rows], labels))
     for label in labels.unique():
         for held in (True, False):
-            places = (labels[rows] == label) & (held_rows == held)
-            digits = ((labels == label) & (held_digits == held)).nonzero().flatten()
-            rows[places] = digits.repeat(CANVASES[split] + 1)[: int(places.sum())]
+            mask = (labels[rows] == label) & (held_rows == held)
+            available = ((labels == label) & (held_digits == held)).nonzero().flatten()
+            rows[mask] = available.repeat(CANVASES[split] + 1)[: int(mask.sum())]
     return rows.numpy()
 
 
-def cluttered(digits: Float[np.ndarray, "n d d"], chosen: int, draws: np.random.Generator) -> tuple[Shades, float]:
-    """A canvas, and the share of its ink that is not the digit's."""
-    digit = placed(digits[chosen], draws.integers(0, SIDE - DIGIT, 2, endpoint=True))
-    canvas, strength = digit, draws.uniform(*STRENGTH)
-    for _ in range(draws.integers(0, MOST, endpoint=True)):
-        other = (chosen + draws.integers(1, len(digits))) % len(digits)  # any but the digit itself
-        canvas = np.maximum(canvas, beside(digit, strength * piece(digits[other], draws), draws))
+def make_canvas(digits: Float[np.ndarray, "n d d"], chosen: int, generator: np.random.Generator) -> tuple[Ink, float]:
+    """A canvas, and the fraction of its ink that does not belong to the digit."""
+    digit = place(digits[chosen], generator.integers(0, SIDE - DIGIT, 2, endpoint=True))
+    canvas, strength = digit, generator.uniform(*STRENGTH)
+    for _ in range(generator.integers(0, MOST, endpoint=True)):
+        other = (chosen + generator.integers(1, len(digits))) % len(digits)  # any but the digit itself
+        canvas = np.maximum(canvas, place_beside(digit, strength * cut_piece(digits[other], generator), generator))
     return canvas, float(1 - digit.sum() / canvas.sum())
 
 
-def piece(digit: Shades, draws: np.random.Generator) -> Shades:
-    """A drawn rectangle of a digit."""
-    height, width = draws.integers(*PIECE, 2, endpoint=True)
-    top, left = draws.integers(0, DIGIT - height, endpoint=True), draws.integers(0, DIGIT - width, endpoint=True)
+def cut_piece(digit: Ink, generator: np.random.Generator) -> Ink:
+    """A random rectangle of a digit."""
+    height, width = generator.integers(*PIECE, 2, endpoint=True)
+    top, left = (generator.integers(0, DIGIT - side, endpoint=True) for side in (height, width))
     return digit[top : top + height, left : left + width]
 
 
-def beside(digit: Shades, shown: Shades, draws: np.random.Generator) -> Shades:
-    """A canvas with a piece where it lies on little of the digit, and an empty one where no such place is found."""
-    inked, (height, width) = shown > 0, shown.shape
+def place_beside(digit: Ink, piece: Ink, generator: np.random.Generator) -> Ink:
+    """A canvas with a piece where it covers little of the digit; empty if no such position was drawn."""
+    inked, (height, width) = piece > 0, piece.shape
     for _ in range(TRIES):
-        top, left = (draws.integers(0, SIDE - side, endpoint=True) for side in shown.shape)
+        top, left = (generator.integers(0, SIDE - side, endpoint=True) for side in piece.shape)
         if digit[top : top + height, left : left + width][inked].sum() <= COVERED * digit.sum():
-            return placed(shown, (top, left))
+            return place(piece, (top, left))
     return np.zeros_like(digit)
 
 
-def placed(shown: Shades, place: Sequence[int] | Int64[np.ndarray, "2"]) -> Shades:
-    """An empty canvas with something on it; the place is that of its upper left corner."""
-    (top, left), (height, width) = place, shown.shape
+def place(ink: Ink, position: Sequence[int] | Int64[np.ndarray, "2"]) -> Ink:
+    """An empty canvas with ink on it; the position is that of the upper left corner."""
+    (top, left), (height, width) = position, ink.shape
     canvas = np.zeros((SIDE, SIDE))
-    canvas[top : top + height, left : left + width] = shown
+    canvas[top : top + height, left : left + width] = ink
     return canvas
 
 
@@ -135,7 +130,6 @@ def large_digits(split: str) -> tuple[Float[np.ndarray, "n d d"], Int64[np.ndarr
     """The digits of a split, smoothly enlarged, and their labels."""
     from PIL import Image
 
-    rows = list(Digits(split).rows())
-    files = [Image.open(BytesIO(row.read())) for row in rows]
-    large = [np.asarray(file.resize((DIGIT, DIGIT), Image.Resampling.BICUBIC)) for file in files]
-    return np.stack(large) / 255, np.array([row.label for row in rows])
+    _, pixels, labels = zip(*digits(split), strict=True)
+    large = [Image.fromarray(each).resize((DIGIT, DIGIT), Image.Resampling.BICUBIC) for each in pixels]
+    return np.stack([np.asarray(image) for image in large]) / 255, np.array(labels)

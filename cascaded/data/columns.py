@@ -1,95 +1,126 @@
-"""Which column holds the images, which the labels, and what the classes are called."""
+"""Which column contains the images, which the labels; the names of the classes, and which of them are wanted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from cascaded.errors import InputError
 
 LABELS = ("label", "labels", "fine_label", "class")
 LARGEST = 100_000
-"""Integers above this are dates or identifiers, not the numbers of classes."""
+"""Integers above this are dates or identifiers, not class numbers."""
+WORDNET = re.compile(r"(n\d{8})(?: (.+))?")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of columns; None where they are to be found, or where there is no such column."""
+    """Names of columns; None where a column is to be detected, or where there is none."""
 
     image: str | None = None
     label: str | None = None
     coarse: str | None = None
 
 
-def found(asked: Columns, features: Mapping[str, Any]) -> Columns:
-    """The columns that were asked for, and for those that were not, the ones that can only be meant."""
-    for kind, column in (("image", asked.image), ("label", asked.label), ("label", asked.coarse)):
+def find_columns(given: Columns, features: Mapping[str, Any]) -> Columns:
+    """The given columns; a column that is not given is detected if there is only one candidate."""
+    for kind, column in (("image", given.image), ("label", given.label), ("label", given.coarse)):
         if column is not None and column not in features:
             raise InputError(
-                f"there is no column {column!r}, there are {', '.join(features)}: name one of them with --{kind}"
+                f"there is no column {column!r}, there are {', '.join(features)}: choose one with --{kind}-column"
             )
-    image = asked.image or the_image(features)
-    if not any(holds(features[image]) for holds in HOLD_IMAGES):
-        raise InputError(f"column {image!r} holds {kind_of(features[image])}, no images: name another with --image")
-    label = asked.label or the_label({name: feature for name, feature in features.items() if name != asked.coarse})
-    for column in filter(None, (label, asked.coarse)):
-        if names(features[column]) is None and kind_of(features[column]) not in ("integers", "strings"):
-            held = kind_of(features[column])
-            raise InputError(f"column {column!r} holds {held}, labels are integers or strings: say --label OTHER")
-    return Columns(image, label, asked.coarse)
+    image = given.image or _image_column(features)
+    if not any(is_image(features[image]) for is_image in IMAGE_KINDS):
+        kind = _kind(features[image])
+        raise InputError(f"column {image!r} contains {kind}, no images: choose another with --image-column")
+    label = given.label or _label_column({name: each for name, each in features.items() if name != given.coarse})
+    for column in filter(None, (label, given.coarse)):
+        if class_names(features[column]) is None and _kind(features[column]) not in ("integers", "strings"):
+            raise InputError(
+                f"column {column!r} contains {_kind(features[column])}, labels are integers or strings: choose another "
+                "with --label-column"
+            )
+    return Columns(image, label, given.coarse)
 
 
-def the_image(features: Mapping[str, Any]) -> str:
-    """The one column with images: declared as such, or bytes of files in one of the usual ways."""
-    for holds in HOLD_IMAGES:
-        fitting = [name for name, feature in features.items() if holds(feature)]
-        if len(fitting) > 1:
-            raise InputError(f"columns {', '.join(fitting)} all hold images: name one of them with --image")
-        if fitting:
-            return fitting[0]
-    raise InputError(f"no column holds images, there are {', '.join(features)}: name one with --image")
+def _image_column(features: Mapping[str, Any]) -> str:
+    """The only column with images: declared as images, or the bytes of image files."""
+    for is_image in IMAGE_KINDS:
+        candidates = [name for name, feature in features.items() if is_image(feature)]
+        if len(candidates) > 1:
+            raise InputError(f"columns {', '.join(candidates)} all contain images: choose one with --image-column")
+        if candidates:
+            return candidates[0]
+    raise InputError(f"no column contains images, there are {', '.join(features)}: choose one with --image-column")
 
 
-def the_label(features: Mapping[str, Any]) -> str | None:
-    """The one column with classes, or the one with a usual name, or none."""
-    declared = [name for name, feature in features.items() if names(feature) is not None]
-    if len(declared) == 1:
-        return declared[0]
+def _label_column(features: Mapping[str, Any]) -> str | None:
+    """The only column with classes, or the one with a usual name, or none."""
+    declared = [name for name, feature in features.items() if class_names(feature) is not None]
     usual = [name for name in LABELS if name in (declared or features)]
-    if not usual and declared:
-        raise InputError(f"columns {', '.join(declared)} all hold classes: name one of them with --label")
-    return usual[0] if usual else None
+    if len(declared) > 1 and not usual:
+        raise InputError(f"columns {', '.join(declared)} all contain classes: choose one with --label-column")
+    return declared[0] if len(declared) == 1 else next(iter(usual), None)
 
 
-# the library's features, known by what they look like: it takes a second to import
-def names(feature: Any) -> tuple[str, ...] | None:
-    """The names of the classes where a column declares them."""
-    given = getattr(feature, "names", None)
-    return None if given is None else tuple(given)
+# features of `datasets`, recognised without importing it, which takes a second
+def class_names(feature: Any) -> tuple[str, ...] | None:
+    """The class names that a column declares."""
+    names = getattr(feature, "names", None)
+    return None if names is None else tuple(names)
 
 
-def kind_of(feature: Any) -> str:
-    """What a column holds, in a word."""
+def _kind(feature: Any) -> str:
     kind = str(getattr(feature, "dtype", type(feature).__name__))
-    if kind.startswith(("int", "uint")):
-        return "integers"
-    return "strings" if "string" in kind else kind
+    return "integers" if kind.startswith(("int", "uint")) else "strings" if "string" in kind else kind
 
 
-HOLD_IMAGES = (
+IMAGE_KINDS = (
     lambda feature: type(feature).__name__ == "Image",
     lambda feature: isinstance(feature, dict) and "bytes" in feature,
-    lambda feature: kind_of(feature) in ("binary", "large_binary"),
+    lambda feature: _kind(feature) in ("binary", "large_binary"),
 )
 
 
-def numbered(values: Iterable[Any]) -> tuple[str, ...]:
-    """The names of classes that a column does not declare: numbers up to the largest, or strings in order."""
-    there = {value for value in values if value is not None}
-    if all(isinstance(value, int) for value in there):
-        largest = max(there, default=-1)
-        if largest > LARGEST:
-            raise InputError(f"labels go up to {largest}, which are no numbers of classes: name another with --label")
-        return tuple(map(str, range(largest + 1)))
-    return tuple(sorted(map(str, there)))
+def names_of_values(values: Iterable[Any]) -> tuple[str, ...]:
+    """Class names of a column that declares none: the numbers up to the largest, or the strings in order."""
+    distinct = {value for value in values if value is not None}
+    if not all(isinstance(value, int) for value in distinct):
+        return tuple(sorted(map(str, distinct)))
+    if (largest := max(distinct, default=-1)) > LARGEST:
+        raise InputError(f"labels go up to {largest}, too large for class numbers: choose another with --label-column")
+    return tuple(map(str, range(largest + 1)))
+
+
+def select_classes(wanted: Sequence[str], classes: Sequence[str]) -> list[int]:
+    """The numbers of the wanted classes, in their order.
+
+    A class can be given by its name, by its first synonym ("tench" for "tench, Tinca tinca"), by its WordNet id, or by
+    both as "n01440764 tench".
+    """
+    numbers = {_first(name): number for number, name in reversed(list(enumerate(classes)))}
+    numbers |= {name: number for number, name in enumerate(classes)}
+    selected = []
+    for name in wanted:
+        number = next((numbers[alias] for alias in _aliases(name) if alias in numbers), None)
+        if number is None:
+            near = get_close_matches(name, numbers, n=1, cutoff=0.0)
+            fix = f"did you mean {near[0]!r}?" if near else "leave --classes out"
+            raise InputError(f"there is no class {name!r} among the {len(classes)} classes: {fix}")
+        if number in selected:
+            raise InputError(f"class {classes[number]!r} is given twice: give each class once")
+        selected.append(number)
+    return selected
+
+
+def _aliases(name: str) -> list[str]:
+    match = WORDNET.fullmatch(name)
+    parts = [part for part in (match.groups() if match else ()) if part]
+    return [name, *parts, *(_first(part) for part in (*parts, name))]
+
+
+def _first(name: str) -> str:
+    return name.split(",")[0].strip()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float64, Int, Int64
 
-from cascaded.data.places import data_folder
+from cascaded.data.open import data_folder
 from cascaded.errors import InputError
 
 CSCORES, CSCORES_AT = "cifar10-cscores-orig-order.npz", "https://pluskid.github.io/structural-regularity"

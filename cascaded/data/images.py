@@ -12,22 +12,22 @@ from torch import Tensor
 from cascaded.errors import InputError
 
 CHUNK = 2048
-"""How many images are looked at together: what is mapped from the disk stays there until it is needed."""
+"""How many images are read together: images that are mapped from the disk are not all in memory at once."""
 
 
 @dataclass(frozen=True)
 class Images:
-    """Images, what they show, and which rows of their source they are.
+    """Images with their labels and their rows in the source.
 
     Attributes:
         name: The source: a name such as "cifar10", a path, or a name on the hub.
-        split: Which part of it.
-        images: The pixels; loaded ones are mapped from the cache, not read.
-        labels: The class of each image; -1 throughout where the source has no labels.
-        classes: What the classes are called; empty where there are no labels.
-        indices: The row of each image in the source's own order, so that scores published for it fit.
-        coarse: The coarser class of each image, where the source has two levels.
-        coarse_classes: What the coarser classes are called.
+        split: The split.
+        images: The pixels; loaded images are mapped from the cache, not read.
+        labels: The class of each image; -1 for all if the source has no labels.
+        classes: Class names; empty without labels.
+        indices: The row of each image in the original order of the source, as published scores use it.
+        coarse: The coarse class of each image, if the source has two levels.
+        coarse_classes: Names of the coarse classes.
     """
 
     name: str
@@ -44,14 +44,14 @@ class Images:
         if self.coarse is not None:
             lengths["coarse"] = len(self.coarse)
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{length} {name}" for name, length in lengths.items())
-            raise InputError(f"there are {told}: give one of each for every item")
+            counts = ", ".join(f"{length} {name}" for name, length in lengths.items())
+            raise InputError(f"there are {counts}: give one of each per item")
 
     def __len__(self) -> int:
         return len(self.images)
 
     def select(self, items: Int64[Tensor, "chosen"] | Bool[Tensor, "items"]) -> Images:
-        """Some of the images, in the order given: indices, or a mask. They are copied to memory."""
+        """The images of the given indices, in their order, or of a mask. They are copied to memory."""
         return replace(
             self,
             images=self.images[items],
@@ -67,14 +67,14 @@ class Images:
         return self
 
     def fingerprint(self) -> str:
-        """A digest that tells these images from others: all labels, and a thousand images from first to last."""
+        """A digest of the shape, of all labels, and of about a thousand images from first to last."""
         digest = hashlib.sha256(repr(tuple(self.images.shape)).encode())
         digest.update(self.labels.numpy().tobytes())
         digest.update(self.images[:: max(1, len(self) // 1000)].numpy().tobytes())
         return digest.hexdigest()
 
     def statistics(self, items: Int64[Tensor, "chosen"] | None = None) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Mean and standard deviation of each channel, of values in 0..1, over all images or some.
+        """Mean and standard deviation per channel, of values in 0..1, over all images or some.
 
         A pixel has one of 256 values, so counting them is exact and needs no floating-point copy of the images.
         """
@@ -84,10 +84,10 @@ class Images:
         values = torch.arange(256, dtype=torch.float64) / 255
         mean, std = [], []
         counts = torch.zeros(self.images.shape[1], 256, dtype=torch.long)
-        for some in items.split(CHUNK):
-            shown = self.images[some].transpose(0, 1).flatten(1)
-            counts += torch.stack([channel.bincount(minlength=256) for channel in shown])
-        for share in counts.double() / counts[0].sum():
-            mean.append(float((share * values).sum()))
-            std.append(float((share * (values - mean[-1]) ** 2).sum().sqrt()))
+        for chunk in items.split(CHUNK):
+            pixels = self.images[chunk].transpose(0, 1).flatten(1)
+            counts += torch.stack([channel.bincount(minlength=256) for channel in pixels])
+        for fraction in counts.double() / counts[0].sum():
+            mean.append(float((fraction * values).sum()))
+            std.append(float((fraction * (values - mean[-1]) ** 2).sum().sqrt()))
         return tuple(mean), tuple(std)

@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
-from cascaded.data.draws import squares, uniform, whole
 from cascaded.data.geometry import blur, tiles, turn, window
 from cascaded.data.perlin import highest, perlin
+from cascaded.data.sampling import squares, uniform, whole
 from cascaded.errors import InputError
 
 

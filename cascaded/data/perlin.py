@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
-from cascaded.data.draws import uniform
+from cascaded.data.sampling import uniform
 
 
 def perlin(

@@ -1,19 +1,19 @@
-"""Rows of encoded images and their labels, one after the other, wherever they come from."""
+"""Rows of encoded images and their labels, from any source."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import Any
 
-from cascaded.data.columns import Columns, found, names, numbered
+from cascaded.data.columns import Columns, class_names, find_columns, names_of_values
 from cascaded.data.decode import UnreadableError
 from cascaded.errors import InputError
 
-if TYPE_CHECKING:
-    from datasets import IterableDataset
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -21,30 +21,30 @@ class Row:
     """An image that is not decoded yet.
 
     Attributes:
-        index: Its number in the source's own order.
-        where: How a person finds it: a row or a file.
-        read: Gives the encoded bytes, or raises `UnreadableError`.
+        index: Its number in the original order of the source.
+        where: Its row or file, for messages.
+        read: Returns the encoded bytes, or raises `UnreadableError`.
         label: Its class, -1 without one.
-        coarse: Its coarser class, -1 without one.
+        coarse: Its coarse class, -1 without one.
     """
 
     index: int
     where: str
     read: Callable[[], bytes]
-    label: int
-    coarse: int
+    label: int = -1
+    coarse: int = -1
 
 
 @dataclass(frozen=True)
 class Table:
-    """A split, opened: what its classes are called, and its rows.
+    """An opened split.
 
     Attributes:
-        rows: Reads them from the first on.
-        classes: Names; empty where there are no labels.
-        coarse_classes: Names of the coarser classes, where there are such.
-        total: How many rows there are, where that is known beforehand.
-        problems: Problems of the files around the rows, such as an image outside the folders of the classes.
+        rows: Iterates over the rows from the first on.
+        classes: Class names; empty without labels.
+        coarse_classes: Names of the coarse classes, if there are any.
+        total: The number of rows, if it is known beforehand.
+        problems: Problems of the files around the rows, such as an image outside the class folders.
     """
 
     rows: Callable[[], Iterator[Row]]
@@ -55,7 +55,7 @@ class Table:
 
 
 def library() -> Any:
-    """The package `datasets`, imported when it is needed, its own bars and messages off: ours stand in their place."""
+    """The package `datasets`, imported when it is needed, without its own progress bars and messages."""
     import datasets
     import datasets.config
 
@@ -68,93 +68,83 @@ def library() -> Any:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Whatever fails inside a library that reads other people's files becomes one sentence."""
+    """Turn any failure of a library that reads files of others into one sentence."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:
-        told = str(error).strip().split("\n")[0] or type(error).__name__
-        raise InputError(f"{what} cannot be read ({told}): it is damaged, out of reach or something else") from error
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise InputError(f"{what} cannot be read ({reason}): it is damaged, unreachable or another format") from error
 
 
-@dataclass(frozen=True)
-class Stream:
-    """A table over a data set of the library that is streamed, so that nothing is stored twice.
+def dataset_table(
+    what: str,
+    splits: Sequence[Any],
+    given: Columns,
+    part: slice = ALL,
+    total: int | None = None,
+    fetch: Callable[[str], bytes] | None = None,
+) -> Table:
+    """A table over a streamed `datasets.IterableDataset`: columns and classes are found, no image is read yet.
 
-    Attributes:
-        what: What it is called in messages.
-        dataset: The rows.
-        every: All splits: undeclared class names are taken from their rows, so that numbers agree between them.
-        asked: Columns that were named.
+    Args:
+        what: Its name in messages.
+        splits: The data set, then all its splits: undeclared class names are collected from their rows, so that
+            numbers agree between splits.
+        given: Columns that were given.
         part: Which rows to take.
-        total: How many rows there are before that.
+        total: The number of rows before that.
         fetch: Reads a file that a row only names; without it such rows are unreadable, as in files from anywhere.
     """
-
-    what: str
-    dataset: IterableDataset
-    every: Sequence[IterableDataset]
-    asked: Columns
-    part: slice = field(default_factory=lambda: slice(None))
-    total: int | None = None
-    fetch: Callable[[str], bytes] | None = None
-
-    def table(self) -> Table:
-        """Columns and classes found; no image is read yet."""
-        datasets = library()
-        with reading(self.what):
-            features: Any = self.dataset.features or self.dataset._resolve_features().features
-            columns = found(self.asked, features)
-            # the same column may be asked for twice: coarse labels as the labels
-            dataset = self.dataset.select_columns(list(dict.fromkeys(filter(None, vars(columns).values()))))
-            if columns.image and isinstance(features[columns.image], datasets.Image):
-                dataset = dataset.cast_column(columns.image, datasets.Image(decode=False))
-            classes, coarse = (self.classes(features, column) for column in (columns.label, columns.coarse))
-        total = None if self.total is None else len(range(*self.part.indices(self.total)))
-        return Table(partial(self.rows, dataset, columns, classes, coarse), classes, coarse, total)
-
-    def classes(self, features: Any, column: str | None) -> tuple[str, ...]:
-        """What a column's classes are called."""
-        if column is None:
-            return ()
-        declared = names(features[column])
-        if declared is not None:
-            return declared
-        return numbered(row[column] for split in self.every for row in split.select_columns([column]))
-
-    def rows(self, dataset: Any, columns: Columns, *classes: tuple[str, ...]) -> Iterator[Row]:
-        """One row after the other, labels as numbers."""
-        numbers = [{name: number for number, name in enumerate(names)} for names in classes]
-        taken, rows, index = range(*self.part.indices(1 << 62)), iter(dataset), -1
-        while True:
-            with reading(self.what):
-                row = next(rows, None)
-            if row is None:
-                return
-            index += 1
-            if index >= taken.stop:
-                return
-            if index in taken:
-                label, coarse = (
-                    number(row[column], known) if column else -1
-                    for column, known in zip((columns.label, columns.coarse), numbers, strict=True)
-                )
-                yield Row(index, f"row {index}", partial(self.encoded, row[columns.image]), label, coarse)
-
-    def encoded(self, cell: Any) -> bytes:
-        """The bytes of an image in any of the ways that rows hold them."""
-        held, path = (cell.get("bytes"), cell.get("path")) if isinstance(cell, dict) else (cell, None)
-        if held is None and path and self.fetch is not None:
-            with reading(path):
-                return self.fetch(path)
-        if not isinstance(held, bytes):
-            raise UnreadableError("the row holds no bytes")
-        return held
+    dataset, *every = splits
+    with reading(what):
+        features: Any = dataset.features or dataset._resolve_features().features
+        columns = find_columns(given, features)
+        # the same column may be given twice: coarse labels as the labels
+        dataset = dataset.select_columns(list(dict.fromkeys(filter(None, vars(columns).values()))))
+        if columns.image and isinstance(features[columns.image], library().Image):
+            dataset = dataset.cast_column(columns.image, library().Image(decode=False))
+        classes, coarse = (_classes(features, column, every) for column in (columns.label, columns.coarse))
+    count = None if total is None else len(range(*part.indices(total)))
+    rows = partial(_rows, what, dataset, columns, (classes, coarse), part, fetch)
+    return Table(rows, classes, coarse, count)
 
 
-def number(label: Any, known: dict[str, int]) -> int:
+def _classes(features: Any, column: str | None, every: Sequence[Any]) -> tuple[str, ...]:
+    if column is None:
+        return ()
+    declared = class_names(features[column])
+    if declared is not None:
+        return declared
+    return names_of_values(row[column] for split in every for row in split.select_columns([column]))
+
+
+def _rows(what: str, dataset: Any, columns: Columns, classes: Any, part: slice, fetch: Any) -> Iterator[Row]:
+    """The rows of a part, labels as numbers."""
+    numbers = [{name: number for number, name in enumerate(names)} for names in classes]
+    with reading(what):
+        for index, row in islice(enumerate(dataset), part.start, part.stop, part.step):
+            labels = (
+                _number(row[column], known) if column else -1
+                for column, known in zip((columns.label, columns.coarse), numbers, strict=True)
+            )
+            yield Row(index, f"row {index}", partial(_encoded, row[columns.image], fetch), *labels)
+
+
+def _number(label: Any, known: dict[str, int]) -> int:
     """A label as a number: it is one, or the name of a class, or missing."""
     if label is None:
         return -1
     return known[label] if isinstance(label, str) else int(label)
+
+
+def _encoded(cell: Any, fetch: Callable[[str], bytes] | None) -> bytes:
+    """The bytes of an image, which a row contains as they are or with a path."""
+    encoded, path = (cell.get("bytes"), cell.get("path")) if isinstance(cell, dict) else (cell, None)
+    if encoded is None and path and fetch is not None:
+        with reading(path):
+            return fetch(path)
+    if not isinstance(encoded, bytes):
+        raise UnreadableError("the row contains no bytes")
+    return encoded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cascaded.data.places import TIMEOUT, UnreachableError
+from cascaded.data.open import TIMEOUT, UnreachableError
 from cascaded.errors import InputError
 from cascaded.hub.config import CONFIG, WEIGHTS, check_files
 

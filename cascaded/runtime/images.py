@@ -13,7 +13,7 @@ from jaxtyping import UInt8
 from PIL import Image, ImageOps
 
 from cascaded.data.decode import UnreadableError, decode
-from cascaded.data.folder import IMAGES, read
+from cascaded.data.folder import IMAGES, read_bytes
 from cascaded.errors import InputError
 
 MAX_BYTES = 10**9
@@ -60,7 +60,7 @@ def read_image(file: Path) -> UserImage:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # damaged metadata does not matter
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            encoded = read(file)
+            encoded = read_bytes(file)
             return UserImage(file, on_white(decode(encoded).pixels.transpose(1, 2, 0), encoded))
     except UnreadableError as error:
         raise InputError(

@@ -64,7 +64,7 @@ def split_of(run: Trained, data: str | None, split: str) -> tuple[Images, Int64[
     """A split of the run's own data, or of other data, resized."""
     if is_own(run, data):
         return own_images(run, split)
-    images = load(str(data), split, size=run.inputs.shape[-1], channels=run.inputs.shape[0])
+    images = load(str(data), split, image_size=run.inputs.shape[-1], channels=run.inputs.shape[0])
     return images, torch.arange(len(images))
 
 

@@ -157,7 +157,14 @@ def _test(spec: Spec, images: Images) -> Images | None:
 def load_split(spec: Spec, split: str) -> Images:
     """A split of a run's data, as the run has it."""
     image, label = spec.columns
-    return load(spec.data, split, size=spec.size, image=image, label=label, classes=spec.classes or None)
+    return load(
+        spec.data,
+        split,
+        image_size=spec.size,
+        image_column=image,
+        label_column=label,
+        classes=spec.classes or None,
+    )
 
 
 def _augment(own: Augment, recipe: Recipe) -> Augment:

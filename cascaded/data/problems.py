@@ -1,4 +1,4 @@
-"""Problems of a split: the same list for `cascaded data check` and for loading, so that the two never disagree."""
+"""Problems of a split: the same list for `cascaded data check` and for loading, so that the two always agree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cascaded.data.classes import chosen
+from cascaded.data.columns import select_classes
 from cascaded.data.decode import Decoded, UnreadableError
 from cascaded.data.table import Row, Table
 from cascaded.errors import InputError
@@ -24,24 +24,24 @@ SUGGESTED = 8, 64
 
 
 def suggested_size(sizes: Counter[Size]) -> int:
-    """The `--size` for images of these sizes: the smallest side of all, so that none is enlarged, from 8 to 64."""
+    """The `--image-size` for images of these sizes: the smallest side, so that none is enlarged, from 8 to 64."""
     lowest, highest = SUGGESTED
     return min(max(min(min(size) for size in sizes), lowest), highest)
 
 
 @dataclass
-class Findings:
-    """What reading a split has found.
+class Problems:
+    """What was seen while a split was read.
 
     Attributes:
         table: The opened split.
         size: Height and width that images are resized to; None if they must have one size already.
         wanted: The classes to keep; None keeps all.
         complete: Whether every class needs an image, as in a training set.
-        suggestion: The `--size` to suggest; None computes it from these images.
-        problems: Problems of the files and rows, in their order.
-        sizes: How many images there are of each size.
-        labels: How many images there are of each class, -1 for those without a label.
+        suggestion: The `--image-size` to suggest; None computes it from these images.
+        rows: Problems of files and rows, in their order.
+        sizes: The number of images of each size.
+        labels: The number of images of each class, -1 for those without a label.
     """
 
     table: Table
@@ -49,64 +49,65 @@ class Findings:
     wanted: Sequence[int] | None = None
     complete: bool = True
     suggestion: int | None = None
-    problems: list[str] = field(default_factory=list)
+    rows: list[str] = field(default_factory=list)
     sizes: Counter[Size] = field(default_factory=Counter)
     labels: Counter[int] = field(default_factory=Counter)
 
     def __post_init__(self):
-        self.problems += self.table.problems
+        self.rows += self.table.problems
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found in the rows so far."""
-        return not self.problems and (self.size is not None or len(self.sizes) < 2)
+        """Whether there are no problems of rows so far."""
+        return not self.rows and (self.size is not None or len(self.sizes) < 2)
 
     def keeps(self, row: Row) -> bool:
         """Whether a row is of a wanted class."""
         return self.wanted is None or row.label in self.wanted
 
     def check_label(self, row: Row) -> None:
-        """Note a label that stands for no class."""
+        """Note a label outside the classes."""
         for label, classes in ((row.label, self.table.classes), (row.coarse, self.table.coarse_classes)):
             if not -1 <= label < len(classes):
-                there = counted(len(classes), "class")
-                self.problems.append(f"{row.where} has label {label}, there are {there} (from 0 on): correct it")
+                count = counted(len(classes), "class")
+                self.rows.append(f"{row.where} has label {label}, there are {count} (from 0 on): correct it")
                 return
 
     def add(self, row: Row, result: Decoded | UnreadableError) -> None:
         """Note the size of an image, or that it cannot be read."""
         self.labels[row.label] += 1
         if isinstance(result, UnreadableError):
-            self.problems.append(f"{row.where} cannot be read ({result}): replace or remove it")
+            self.rows.append(f"{row.where} cannot be read ({result}): replace or remove it")
         else:
             _, height, width = result.pixels.shape
             self.sizes[width, height] += 1
 
     def all(self) -> list[str]:
-        """All problems: of the split as a whole, which concern all images, then of files and rows."""
+        """All problems: first those of the split as a whole, then those of files and rows."""
         images = self.labels.total()
         if not images:
             which = "" if self.wanted is None else " of these classes"
-            return self.problems or [f"there are no images{which}: add some, or use other data"]
+            return self.rows or [f"there are no images{which}: add some, or use other data"]
         whole = []
         if len(self.sizes) > 1 and self.size is None:
             size = self.suggestion or suggested_size(self.sizes)
             whole.append(
-                f"images have {len(self.sizes):,} sizes, training needs one: use --size {size} (size={size} in Python)"
+                f"images have {len(self.sizes):,} sizes, training needs one: use --image-size {size} "
+                f"(image_size={size} in Python)"
             )
         if 0 < self.labels[-1] < images:
             have = "has" if self.labels[-1] == 1 else "have"
             whole.append(f"{counted(self.labels[-1], 'image')} {have} no label, the others have one: label all or none")
         if self.complete and self.labels[-1] < images:
             whole += [f"class {name!r} has no images: add some, or use --classes without it" for name in self.empty()]
-        return [*whole, *self.problems]
+        return [*whole, *self.rows]
 
     def empty(self) -> list[str]:
         """Names of the wanted classes without images."""
         numbers = range(len(self.table.classes)) if self.wanted is None else self.wanted
         return [self.table.classes[number] for number in numbers if not self.labels[number]]
 
-    def refuse(self, name: str, split: str) -> None:
+    def raise_if_any(self, name: str, split: str) -> None:
         """Raise `InputError` with the first problems and the number of all, if there are any."""
         problems = self.all()
         if len(problems) == 1:
@@ -118,7 +119,7 @@ class Findings:
             raise InputError("\n  ".join(lines))
 
 
-def findings(table: Table, classes: Sequence[str], split: str, size: int | None) -> Findings:
-    """Findings of a split before it is read; with chosen classes, or to train on it, no class may be empty."""
-    wanted = chosen(classes, table.classes) if classes else None
-    return Findings(table, size, wanted, complete=split.casefold() == "train" or bool(classes))
+def start_problems(table: Table, classes: Sequence[str], split: str, size: int | None) -> Problems:
+    """The list of a split before it is read; with chosen classes, or in a training set, no class may be empty."""
+    wanted = select_classes(classes, table.classes) if classes else None
+    return Problems(table, size, wanted, complete=split.casefold() == "train" or bool(classes))

@@ -1,0 +1,253 @@
+"""Where a split of a data set is: in Parquet files, in a folder of images, in this package, or on the hub."""
+
+from __future__ import annotations
+
+import glob
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from cascaded.data.catalogue import SOURCES, Part, Source
+from cascaded.data.columns import Columns
+from cascaded.data.embedded import EMBEDDED
+from cascaded.data.folder import Folder, match_split, pickle_problem, split_folders, stamp
+from cascaded.data.table import ALL, Table, dataset_table, library, reading
+from cascaded.errors import InputError, MissingSplitError
+
+TIMEOUT = 10.0
+"""Seconds until the hub counts as unreachable."""
+
+
+class Location(Protocol):
+    """Where a split is."""
+
+    def origin(self) -> Any:
+        """What the content depends on, as JSON; images that were cached from the same origin are current."""
+        ...
+
+    def open(self, columns: Columns) -> Table:
+        """Find columns and classes, ready to read."""
+        ...
+
+
+class UnreachableError(InputError):
+    """The hub does not answer; cached images can still be used."""
+
+
+@dataclass(frozen=True)
+class Parquet:
+    """Files with the rows of one split, and those of all splits, for the names of the classes."""
+
+    files: tuple[Path, ...]
+    every: tuple[Path, ...]
+    part: slice
+
+    def origin(self) -> Any:
+        return [stamp(file, file.parent) for file in (*self.files, *self.every)], str(self.part)
+
+    def open(self, columns: Columns) -> Table:
+        import pyarrow.parquet as pq
+
+        for file in {*self.files, *self.every}:
+            check_parquet(file)
+        what = str(self.files[0] if len(self.files) == 1 else self.files[0].parent)
+        with reading(what):
+            rows = {file: pq.read_metadata(file).num_rows for file in {*self.files, *self.every}}
+            own, every = ([file for file in files if rows[file]] for files in (self.files, self.every))
+            if not own:  # `datasets` fails on files without rows
+                return Table(lambda: iter(()))
+            total = sum(rows[file] for file in own)
+            return dataset_table(what, [stream_parquet(own), stream_parquet(every)], columns, self.part, total)
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A data set on the Hugging Face hub, streamed: only this split is downloaded, and only what is used is stored."""
+
+    name: str
+    config: str | None
+    split: str
+    part: slice
+    fix: str
+
+    def revision(self) -> str:
+        """The current version: one short request, so that being offline is noticed at once."""
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+
+        try:
+            return str(HfApi().dataset_info(self.name, timeout=TIMEOUT).sha)
+        except (RepositoryNotFoundError, HFValidationError) as error:
+            raise InputError(f"there is no data set {self.name!r} on the hub: check the name, {self.terms}") from error
+        except Exception as error:  # the libraries below fail in many ways; none of them gave an answer
+            reason = "offline mode" if "offline" in str(error).lower() else str(error).strip().split("\n")[0]
+            raise UnreachableError(
+                f"{self.name} is on the hub, which cannot be reached ({reason}): {self.fix}"
+            ) from error
+
+    @property
+    def terms(self) -> str:
+        """How to get access to a data set that is private or gated."""
+        return f"or accept its terms at https://huggingface.co/datasets/{self.name} and run hf auth login"
+
+    def origin(self) -> Any:
+        return self.name, self.config, self.split, str(self.part), self.revision()
+
+    def open(self, columns: Columns) -> Table:
+        revision = self.revision()
+        try:
+            splits = library().load_dataset(self.name, self.config, revision=revision, streaming=True)
+        except Exception as error:
+            reason = " ".join(str(error).split())
+            raise InputError(
+                f"{self.name} cannot be opened ({reason}): name a configuration as OWNER/NAME:CONFIG, {self.terms}"
+            ) from error
+        own = match_split(self.split, list(splits))
+        if own is None:
+            raise missing_split(self.name, self.split, list(splits))
+        known = (splits[own].info.splits or {}).get(own)
+        total = known.num_examples if known else None
+        return dataset_table(self.name, [splits[own], *splits.values()], columns, self.part, total, fetch)
+
+
+def missing_split(name: object, split: str, splits: Iterable[str], fix: str = "use --split with one of them"):
+    """The error for a split that does not exist."""
+    return MissingSplitError(f"{name} has no split {split!r}, there are {', '.join(splits)}: {fix}")
+
+
+def fetch(path: str) -> bytes:
+    """A file of the hub that a row only names."""
+    if not path.startswith("hf://"):
+        raise InputError(f"{path} is not on the hub: its data set cannot be read")
+    with library().utils.file_utils.xopen(path, "rb") as file:
+        return file.read()
+
+
+def stream_parquet(files: Iterable[Path]) -> Any:
+    """The rows of Parquet files, streamed."""
+    escaped = [glob.escape(str(file)) for file in files]
+    with tempfile.TemporaryDirectory() as scratch:  # the library leaves lock files, even when it streams
+        return library().load_dataset(
+            "parquet", data_files={"train": escaped}, split="train", streaming=True, cache_dir=scratch
+        )
+
+
+def check_parquet(file: Path) -> None:
+    """Check the first and last four bytes of a Parquet file before anything else reads it."""
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(4)
+            opened.seek(-min(4, file.stat().st_size), os.SEEK_END)
+            end = opened.read(4)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror}): check the path") from error
+    if start != b"PAR1" or end != b"PAR1":
+        raise InputError(f"{file} is not a Parquet file, or it is truncated: replace it")
+
+
+def data_folder() -> Path | None:
+    """The folder that the environment variable CASCADED_DATA names; None if it is not set or empty."""
+    given = os.environ.get("CASCADED_DATA")
+    if not given:
+        return None
+    folder = Path(given).expanduser()
+    if not folder.is_dir():
+        problem = "is a file" if folder.exists() else "does not exist"
+        raise InputError(f"CASCADED_DATA is {given}, which {problem}: set it to a folder of data sets, or unset it")
+    return folder
+
+
+def parquet_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
+    """The Parquet files of a folder by split: `train-00000-of-00001.parquet` and `train.parquet` are of train."""
+    splits: dict[str, tuple[Path, ...]] = {}
+    for file in sorted(folder.glob("*.parquet")):
+        split = file.stem.split("-")[0]
+        splits[split] = (*splits.get(split, ()), file)
+    return splits
+
+
+def local_splits(source: Source) -> dict[str, tuple[Path, ...]]:
+    """The Parquet files of a source below $CASCADED_DATA, by split."""
+    root = data_folder()
+    return parquet_splits(root / (source.folder or source.name)) if root else {}
+
+
+def splits_of(source: Source) -> list[str]:
+    """The splits that can be checked: of a path all, train first; of a named source one, train if there is one."""
+    if source.name in SOURCES:
+        return ["train" if "train" in source.splits else next(iter(source.splits))]
+    path = Path(source.name).expanduser()
+    splits = list(parquet_splits(path) or split_folders(path, "train")) if path.is_dir() else []
+    return ["train", *(split for split in splits if split.casefold() != "train")]
+
+
+def locate(source: Source, split: str) -> Location:
+    """Where a split of a source is: a path, below $CASCADED_DATA, in this package, or else on the hub."""
+    if source.name in SOURCES:
+        return locate_named(source, split)
+    if source.hub is None:
+        return locate_path(Path(source.name).expanduser(), split)
+    name, _, config = source.hub.partition(":")
+    fix = f"connect, or give a path that exists ({source.name} does not exist here), or use --data digits"
+    return Hub(name, config or None, split, ALL, fix)
+
+
+def locate_named(source: Source, split: str) -> Location:
+    """A split of a source that has a name."""
+    files, part = local_splits(source), source.splits.get(split)
+    # a file of this very name, else the part of the source's own split, else a synonym
+    candidates = [(split, part.rows if part and is_shared(source, split, list(files)) else ALL)]
+    candidates += [(match_split(part.split, list(files)), part.rows)] if part else []
+    for name, rows in [*candidates, (match_split(split, list(files)), ALL)]:
+        if name in files:
+            return Parquet(files[name], tuple(file for each in files.values() for file in each), rows)
+    if part is None:
+        fix = "use cascaded.data.hold_out on train" if split.startswith("val") else "use one of them"
+        raise missing_split(source.name, split, dict.fromkeys([*files, *source.splits]), fix)
+    return locate_embedded(source, split) if source.hub is None else locate_hub(source, split, part, list(files))
+
+
+def is_shared(source: Source, split: str, files: list[str]) -> bool:
+    """Whether a file serves another split as well, so that each may take its own rows only."""
+    others = {name: part for name, part in source.splits.items() if name != split and name not in files}
+    return any(match_split(part.split, files) == split for part in others.values())
+
+
+def locate_embedded(source: Source, split: str) -> Location:
+    """A split that this package makes or contains; its columns have no names."""
+    for kind, column in (("image", source.image), ("label", source.label)):
+        if column is not None:
+            raise InputError(f"{source.name} is embedded and has no column {column!r}: leave --{kind}-column out")
+    return replace(EMBEDDED[source.name], split=split)
+
+
+def locate_hub(source: Source, split: str, part: Part, files: list[str]) -> Hub:
+    """A split on the hub, and what to do if it cannot be reached."""
+    folder = f"$CASCADED_DATA/{source.folder or source.name}/"
+    there = f" (it contains {', '.join(files)})" if files else ""
+    fix = f"connect, or put {split}-*.parquet into {folder}{there}, or use --data digits"
+    return Hub(source.hub or "", source.config, part.split, part.rows, fix)
+
+
+def locate_path(path: Path, split: str) -> Location:
+    """A split of a Parquet file, of a folder of such, or of a folder of images."""
+    if problem := pickle_problem(path):
+        raise InputError(problem)
+    if path.is_dir():
+        splits = parquet_splits(path)
+        if not splits:
+            return Folder(path, split)
+    elif path.suffix.lower() == ".parquet":
+        check_parquet(path)
+        own = path.stem.split("-")[0]
+        splits = {own if match_split(own, ["train", "test", "validation"]) else "train": (path,)}
+    else:
+        raise InputError(f"{path} is neither a folder nor a .parquet file: give one of these")
+    own = match_split(split, list(splits))
+    if own is None:
+        fix = f"use --split with one of them, or add {split}-00000.parquet to its folder"
+        raise missing_split(path, split, splits, fix)
+    return Parquet(splits[own], tuple(file for files in splits.values() for file in files), ALL)
