@@ -17,7 +17,7 @@ from tests.shared_folder import shared_folder
 
 # where a user's input is checked by hand, with a better sentence, annotations are left alone
 SHAPES_CHECKED = ["cascade.block", "cascade.conv", "cascade.film", "cascade.state"]
-SHAPES_CHECKED += ["data.draws", "data.optics", "data.perlin", "learning.learner"]
+SHAPES_CHECKED += ["data.sampling", "data.geometry", "data.perlin", "learning.learner"]
 install_import_hook([f"cascaded.{module}" for module in SHAPES_CHECKED], f"{tests.checked.__name__}.checked")
 
 settings.register_profile(

@@ -46,7 +46,9 @@ def guarded() -> Iterator[None]:
 
 
 def _is_of_damage(warning: warnings.WarningMessage) -> bool:
-    return issubclass(warning.category, DamagedCheckpoint) or "is damaged: it is made again" in str(warning.message)
+    return issubclass(warning.category, DamagedCheckpoint) or "is damaged: the images are decoded again" in str(
+        warning.message
+    )
 
 
 @contextmanager

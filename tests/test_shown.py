@@ -76,7 +76,7 @@ def test_a_run_that_held_nothing_out_has_no_validation(tiny_run):  # noqa: F811
 
 
 def test_a_split_that_is_not_there_is_refused(run):
-    with pytest.raises(InputError, match=r"digits has no split 'tset', there are train, test: say one of them"):
+    with pytest.raises(InputError, match=r"digits has no split 'tset', there are train, test: use one of them"):
         shown_images(run, None, "tset")
 
 
