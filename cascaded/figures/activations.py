@@ -1,0 +1,57 @@
+"""How blocks update over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from cascaded.errors import InputError
+from cascaded.figures.base import Figure, styled
+from cascaded.figures.style import CASCADED, PAPER, SERIAL, SMALL, WIDTH, text_color
+
+SIDE_BY_SIDE = 20
+"""Steps up to which two schedules have room beside each other."""
+
+
+@styled
+def schedules(activations: Mapping[str, Float[np.ndarray, "steps blocks"]]) -> Figure:
+    """Heat maps of blocks over steps: the fuller a cell, the closer the block is to its final activation.
+
+    Args:
+        activations: By the name of a schedule (`serial`, `cascaded`): from 0 (initial) to 1 (final).
+    """
+    if not activations:
+        raise InputError("there are no schedules to draw: run cascaded record --activations 40")
+    beside = len(activations) > 1 and max(len(shades) for shades in activations.values()) <= SIDE_BY_SIDE
+    columns = 2 if beside else 1
+    rows = -(-len(activations) // columns)
+    fig = Figure(figsize=(WIDTH, 0.6 + 2.2 * rows), layout="constrained")
+    axes = fig.subplots(rows, columns, squeeze=False).ravel()
+    for ax in axes[len(activations) :]:
+        ax.set_axis_off()
+    for ax, (name, shades) in zip(axes, activations.items(), strict=False):
+        color = SERIAL if name.startswith("serial") else CASCADED
+        steps, blocks = shades.shape
+        alpha = np.nan_to_num(np.clip(shades.T, 0, 1))
+        cells = np.concatenate([np.broadcast_to(to_rgb(color), (blocks, steps, 3)), alpha[..., None]], axis=-1)
+        edges = (np.arange(steps + 1) + 0.5, np.arange(blocks + 1) + 0.5)
+        ax.pcolormesh(*edges, cells, edgecolors=PAPER, linewidth=1)
+        ax.set_title(name, color=text_color(color))
+        ax.set(xlabel="step", ylabel="block")
+        ax.spines[:].set_visible(False)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(MaxNLocator(9, integer=True))
+    fig.data = pd.concat([_table(name, shades) for name, shades in activations.items()], ignore_index=True)
+    return fig
+
+
+def _table(name: str, shades: Float[np.ndarray, "steps blocks"]) -> pd.DataFrame:
+    step, block = np.indices(shades.shape) + 1
+    columns = {"step": step.ravel(), "block": block.ravel(), "value": np.asarray(shades).ravel()}
+    return pd.DataFrame({"schedule": name, **columns})

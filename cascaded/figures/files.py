@@ -1,0 +1,70 @@
+"""Figures as files: SVG, PDF and PNG, with their numbers as CSV."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.figure
+import pandas as pd
+
+from cascaded.errors import InputError
+from cascaded.figures.style import STYLE
+from cascaded.files import write_whole
+
+DPI = 200
+KINDS = ("svg", "pdf", "png", "csv")
+METADATA: dict[str, dict[str, Any]] = {  # no dates and no versions: the same figure is the same file
+    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+}
+
+
+def save(
+    fig: matplotlib.figure.Figure, stem: Path | str, data: pd.DataFrame | None = None, kinds: Sequence[str] = KINDS
+) -> dict[str, Path]:
+    """Write a figure as STEM.svg, STEM.pdf and STEM.png and its numbers as STEM.csv; returns the files by kind.
+
+    Args:
+        fig: From one of the functions of `cascaded.figures`.
+        stem: Path without a suffix; folders are made.
+        data: The numbers; by default those that the figure carries.
+        kinds: Which files to write.
+    """
+    if unknown := sorted(set(kinds) - set(KINDS)):
+        raise InputError(f"figures cannot be saved as {', '.join(unknown)}: give some of {', '.join(KINDS)}")
+    data = getattr(fig, "data", pd.DataFrame()) if data is None else data
+    files = {kind: Path(f"{stem}.{kind}") for kind in kinds}
+    for kind, file in files.items():
+        content = to_csv(data) if kind == "csv" else rendered(fig, kind)
+        write_whole(file, lambda part, content=content: part.write_bytes(content))
+    return files
+
+
+def rendered(fig: matplotlib.figure.Figure, kind: str) -> bytes:
+    """The content of a figure's file: svg, pdf or png."""
+    file = io.BytesIO()
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
+        # letters that the font lacks are boxes in a picture; in a page the reader's own fonts draw them
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        fig.savefig(file, format=kind, dpi=DPI if kind == "png" else 72, metadata=METADATA[kind])
+    return file.getvalue()
+
+
+def to_csv(data: pd.DataFrame) -> bytes:
+    """A table as CSV, without bootstrap draws and columns that are empty."""
+    kept = data.drop(columns=["draws", "color"], errors="ignore").dropna(axis=1, how="all")
+    text = kept.map(_cell).to_csv(index=False, lineterminator="\n")
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _cell(value: Any) -> Any:
+    """A value as it is; a text that a spreadsheet would run as a formula gets a quote in front."""
+    if isinstance(value, tuple):
+        value = " ".join(map(str, value))
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value

@@ -1,0 +1,43 @@
+"""Networks under noise that changes at every step, persistent or transient."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from cascaded.figures.base import Figure, dots, lines, select, styled
+from cascaded.figures.style import GRID
+from cascaded.results.compare import bands, estimates
+
+
+@styled
+def persistent_noise(df: pd.DataFrame) -> Figure:
+    """Accuracy at the last step while every frame is noisy, a row per noise.
+
+    Args:
+        df: From `cascaded.results.load`.
+    """
+    return dots(estimates(select(df, "persistent_noise", "accuracy")), "noise")
+
+
+@styled
+def dip(df: pd.DataFrame) -> Figure:
+    """Drop in integrated performance through transient noise, a row per noise; lower is better.
+
+    Args:
+        df: From `cascaded.results.load`.
+    """
+    return dots(estimates(select(df, "transient_noise", "dip")), "noise", zero=True)
+
+
+@styled
+def target_confidence(df: pd.DataFrame, noise_frames: float | None = None) -> Figure:
+    """Confidence in the true class over a sequence whose middle is noisy, a panel per noise.
+
+    Args:
+        df: From `cascaded.results.load`.
+        noise_frames: How many frames are noisy; None for the longest that was recorded.
+    """
+    chosen = select(df, "transient_noise", "target_confidence")
+    longest = chosen["noise_frames"].max() if noise_frames is None else noise_frames
+    chosen = select(chosen, "transient_noise", "target_confidence", noise_frames=longest)
+    return lines(bands(chosen), "step", facets=("noise",))

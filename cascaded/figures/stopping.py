@@ -1,0 +1,38 @@
+"""What stopping early saves and costs."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from cascaded.errors import InputError
+from cascaded.figures.base import Figure, lines, select, styled
+from cascaded.results.compare import bands
+
+UNITS = {"steps": "mean cost (steps)", "operations": "mean cost (multiply-accumulate operations)"}
+
+
+@styled
+def speed_accuracy(df: pd.DataFrame, unit: str = "steps") -> Figure:
+    """Accuracy against mean cost where every image stops at a confidence threshold, a line per method.
+
+    Args:
+        df: From `cascaded.results.load`.
+        unit: `steps`, as on hardware that updates all blocks at once, or `operations`.
+    """
+    if unit not in UNITS:
+        raise InputError(f"unit is {unit!r}: give one of {', '.join(UNITS)}")
+    chosen = select(df, "speed_accuracy", "accuracy_at_cost", rule="threshold", unit=unit)
+    return lines(bands(chosen), UNITS[unit], engineering=unit == "operations", whole=unit == "steps")
+
+
+@styled
+def stopping_rules(df: pd.DataFrame) -> Figure:
+    """Accuracy against mean cost for each stopping rule, a panel per method: threshold, deadline, learned stopper.
+
+    Args:
+        df: From `cascaded.results.load`.
+    """
+    rules = select(df, "speed_accuracy", "accuracy_at_cost", rule=("threshold", "deadline"), unit="steps")
+    learned = (df["analysis"] == "learned_stopper") & (df["metric"] == "accuracy_at_cost") & (df["rule"] == "stopper")
+    curves = pd.concat([rules, df[learned & (df["unit"] == "steps")]]).assign(analysis="speed_accuracy")
+    return lines(bands(curves), UNITS["steps"], facets=("name",), dashes="rule")
