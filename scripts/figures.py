@@ -1,54 +1,57 @@
-"""The figures of README.md and docs/: from a demo, and from the metrics that are kept there.
+"""The figures of README.md and docs/, and the picture of the noises that the package ships.
 
-Run after `make demo`: .venv/bin/python scripts/figures.py [out/demo/runs]
+Run after `make demo`: .venv/bin/python scripts/figures.py [out/demo]
 """
 
 from __future__ import annotations
 
-import json
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
-from cascaded.exhibits.exhibition import exhibition
-from cascaded.exhibits.kinds import Figure, Lines, Series
-from cascaded.report.files import write_figure
-from cascaded.report.look import colours
+import numpy as np
+import pandas as pd
+import torch
+from PIL import Image
+from sklearn.datasets import load_sample_images
+from torch.nn.functional import interpolate
+
+import cascaded
+from cascaded.data.noise import NOISES
+from cascaded.figures.images import NOISE_NAMES
+from cascaded.figures.images import NOISES as SHEET
 
 DOCS = Path(__file__).parent.parent / "docs"
-WANTED = {"schedules": "schedules.svg", "noises": "noises.png", "accuracy-": "demo-accuracy.svg"}
-"""How the keys of figures begin, and what they are called in docs/."""
+STEPS, SIDE = 8, 48
+CROP = (slice(60, 380), slice(120, 440))
+"""The part of the photograph that is shown."""
 
 
-STEPS = {1: "step 1", 2: "step 2", 9: "step 9"}
-"""Steps with a learning curve of their own: from 3 on little changes."""
-
-
-def learning_curve() -> Figure:
-    """Validation accuracy of the run whose metrics are kept, over the epochs, a line a step."""
-    lines = [json.loads(line) for line in (DOCS / "laptop-td0.jsonl").read_text().splitlines()]
-    epochs = tuple(float(line["epoch"]) for line in lines)
-    series = tuple(
-        Series(name, epochs, tuple(line["accuracy"][step - 1] for line in lines)) for step, name in STEPS.items()
-    )
-    return Figure(
-        "learning-curve", "Validation accuracy over epochs", "", Lines("epoch", "accuracy", series, whole=True)
-    )
+def draw_noises() -> None:
+    """The frames of every noise on one photograph, a row per noise."""
+    photograph = torch.tensor(load_sample_images().images[0][CROP]).permute(2, 0, 1)[None] / 255
+    image = interpolate(photograph, (SIDE, SIDE), mode="area")
+    generator = torch.Generator().manual_seed(5)
+    films = {"clean": image.expand(STEPS, *image.shape)}
+    films |= {name: noise.film(image, STEPS, generator) for name, noise in NOISES.items()}
+    rows = [torch.cat(list(films[name][:, 0]), dim=-1) for name in NOISE_NAMES]
+    pixels = (torch.cat(rows, dim=-2) * 255).round().byte().permute(1, 2, 0).numpy()
+    Image.fromarray(np.ascontiguousarray(pixels)).save(SHEET, optimize=True)
 
 
 def main() -> None:
     """Draw what the pages use."""
-    shown = exhibition([Path(sys.argv[1] if len(sys.argv) > 1 else "out/demo/runs")])
-    all_figures = [figure for section in shown.sections for figure in section.figures]
-    figures = {name: next(f for f in all_figures if f.key.startswith(start)) for start, name in WANTED.items()}
-    figures["learning-curve.svg"] = learning_curve()
-    palette = colours([*shown.models, *STEPS.values()])
-    with tempfile.TemporaryDirectory() as folder:
-        for name, figure in figures.items():
-            drawn = write_figure(figure, Path(folder), palette)
-            shutil.copyfile(Path(folder) / drawn.files[Path(name).suffix[1:]], DOCS / name)
-            print(f"wrote docs/{name}: {figure.title}")
+    demo = Path(sys.argv[1] if len(sys.argv) > 1 else "out/demo")
+    draw_noises()
+    df = cascaded.results.load(demo)
+    figures = {
+        "noises": cascaded.figures.noises(),
+        "demo-accuracy": cascaded.figures.accuracy_per_step(df),
+        "learning-curve": cascaded.figures.learning_curve(pd.read_json(DOCS / "laptop-td0.jsonl", lines=True)),
+    }
+    for name, fig in figures.items():
+        kind = "png" if name == "noises" else "svg"
+        file = cascaded.figures.save(fig, DOCS / name, kinds=(kind,))[kind]
+        print(f"wrote {file.relative_to(DOCS.parent)}")
 
 
 if __name__ == "__main__":

@@ -6,15 +6,15 @@ from cascaded.lazy import lazy
 
 if TYPE_CHECKING:
     from cascaded.figures.accuracy import accuracy_per_step, lambda_effect, learning_curve
+    from cascaded.figures.activations import schedules
     from cascaded.figures.compared import claims, estimates_beside_paper
-    from cascaded.figures.images import gallery, noises
-    from cascaded.figures.svg import inline
-    from cascaded.figures.latency import latency_by_decile, prototypicality, settled, taxonomy
-    from cascaded.figures.noise import dip, persistent_noise, target_confidence
     from cascaded.figures.detection import ood
     from cascaded.figures.files import save
-    from cascaded.figures.activations import schedules
+    from cascaded.figures.images import gallery, noises
+    from cascaded.figures.latency import latency_by_decile, prototypicality, settled, taxonomy
+    from cascaded.figures.noise import dip, persistent_noise, target_confidence
     from cascaded.figures.stopping import speed_accuracy, stopping_rules
+    from cascaded.figures.svg import inline
 
 __all__ = [
     "accuracy_per_step",

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from cascaded.errors import InputError
 from cascaded.figures.base import (
     Figure,
     axis_label,
     grid,
     label_axes,
-    label_ends,
     legend,
     line_handle,
-    lines,
     named,
     panels,
     select,
     set_format,
     styled,
 )
+from cascaded.figures.lines import label_ends, lines
 from cascaded.figures.style import PALETTE
 from cascaded.results.compare import bands, estimates
 from cascaded.results.metrics import METRICS
@@ -30,12 +31,12 @@ from cascaded.results.names import display_name
 
 @styled
 def accuracy_per_step(df: pd.DataFrame) -> Figure:
-    """Test accuracy at every step, a line per method.
+    """Test accuracy at every step, a line per method; a dotted line is chance.
 
     Args:
         df: From `cascaded.results.load`.
     """
-    return lines(bands(select(df, "speed_accuracy", "accuracy_per_step")), "step")
+    return lines(bands(select(df, "speed_accuracy", "accuracy_per_step")), "step", chance=df[df["metric"] == "chance"])
 
 
 @styled
@@ -49,11 +50,13 @@ def lambda_effect(df: pd.DataFrame) -> Figure:
     coarse = found[found["time"] == "coarse"]  # both kinds of time end at the same output
     found = (found if coarse.empty else coarse).assign(family=lambda own: own["method"].str.split("-").str[0])
     found = found[found["method"].str.fullmatch("(cascaded|serial)-(td|ce)")]
+    if found["lam"].nunique() < 2:
+        raise InputError("the table has fewer than two values of lambda: run cascaded sweep --lam 0 0.5 1")
     metric = METRICS["accuracy"]
     parts = panels(found, (), ["name"])
-    fig, axes = grid(len(parts), 3.1 if len(parts) == 1 else 1.9)
+    fig, axes = grid(len(parts), 2.8 if len(parts) == 1 else 1.7)
     for ax, (title, part) in zip(axes, parts, strict=True):
-        ax.set_title(title)
+        ax.set_title(textwrap.fill(title, 28 if len(parts) > 1 else 60))
         ax.grid(axis="y")
         for _, own in part.groupby("family", sort=False):
             td, ce = own[own["lam"].notna()].sort_values("lam"), own[own["lam"].isna()]
@@ -65,15 +68,14 @@ def lambda_effect(df: pd.DataFrame) -> Figure:
             for _, level in ce.iterrows():
                 ax.axhline(level["value"], color=level["color"], ls=":", lw=1.2)
         set_format(ax, "y", metric)
-    families = found.assign(family=[_family(*key) for key in zip(found["method"], found["schedule"], strict=True)])
-    legend(fig, [line_handle(*key) for key in families[["family", "color"]].drop_duplicates("family").to_numpy()])
+    handles = {}
+    for _, row in found.iterrows():
+        name = display_name(row["method"], None, row["schedule"])
+        handles.setdefault(name, line_handle(name, row["color"], ":" if np.isnan(row["lam"]) else "-"))
+    legend(fig, list(handles.values()))
     label_axes(fig, axes, "lambda", f"{axis_label(metric)} at the last step")
     fig.data = found
     return fig
-
-
-def _family(method: str, schedule: str) -> str:
-    return display_name(method, None, schedule)
 
 
 @styled
@@ -86,7 +88,7 @@ def learning_curve(metrics: pd.DataFrame, steps: Sequence[int] = (1, 2)) -> Figu
     """
     accuracy = np.stack(metrics["accuracy"].tolist())
     shown = [*(step for step in steps if step < accuracy.shape[1]), accuracy.shape[1]]
-    fig, (ax,) = grid(1, 3.1)
+    fig, (ax,) = grid(1, 2.8)
     ax.grid(axis="y")
     for step, color in zip(shown, PALETTE, strict=False):
         ax.plot(metrics["epoch"], accuracy[:, step - 1], color=color, label=f"step {step}")

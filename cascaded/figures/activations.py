@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.colors import to_rgb
-from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from cascaded.errors import InputError
 from cascaded.figures.base import Figure, styled
-from cascaded.figures.style import CASCADED, PAPER, SERIAL, SMALL, WIDTH, text_color
+from cascaded.figures.style import CASCADED, PAPER, SERIAL, WIDTH, text_color
 
 SIDE_BY_SIDE = 20
 """Steps up to which two schedules have room beside each other."""

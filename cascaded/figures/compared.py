@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from cascaded.errors import InputError
 from cascaded.figures.base import Figure, axis_label, legend, line_handle, named, set_format, styled
-from cascaded.figures.style import INK, MUTED, PAPER, VERDICTS, WIDTH
+from cascaded.figures.style import INK, MUTED, VERDICTS, WIDTH
 from cascaded.results.metrics import METRICS
 
 ROW = 0.27
@@ -34,13 +34,13 @@ def estimates_beside_paper(df: pd.DataFrame) -> Figure:
     fig, axes = _stacked([len(own) for own in parts])
     for ax, own in zip(axes, parts, strict=True):
         metric = METRICS[own["metric"].iloc[0]]
-        ax.plot(own["paper"], range(len(own)), "o", color=INK, markerfacecolor=PAPER, ls="")
         for place, (_, row) in enumerate(own.iterrows()):
             _interval(ax, row["value"], row["low"], row["high"], place, row["color"])
+        _paper(ax, own["paper"])
         _rows(ax, [_row_name(row, own) for _, row in own.iterrows()])
         set_format(ax, "x", metric)
         ax.set_xlabel(axis_label(metric))
-    legend(fig, [line_handle("this project", INK, "", "o"), line_handle("paper", INK, "", "o", PAPER)])
+    legend(fig, [line_handle("this project", INK, "", "o"), line_handle("paper", INK, "", "d", "none")])
     fig.data = df
     return fig
 
@@ -52,7 +52,7 @@ def _row_name(row: pd.Series, among: pd.DataFrame) -> str:
 
 @styled
 def claims(df: pd.DataFrame) -> Figure:
-    """The effect of each claim with its 95 % interval, a row per claim, a panel per unit; positive agrees with the paper.
+    """The effect of each claim with its 95 % interval, a panel per unit; positive agrees with the paper.
 
     Args:
         df: From `paper.claims.evaluate`: claim, effect, low, high, unit, paper and verdict.
@@ -64,28 +64,34 @@ def claims(df: pd.DataFrame) -> Figure:
     fig, axes = _stacked([len(own) for own in parts])
     for ax, own in zip(axes, parts, strict=True):
         ax.axvline(0, color=MUTED, ls=":", lw=1)
-        ax.plot(pd.to_numeric(own["paper"], errors="coerce"), range(len(own)), "d", color=INK, markerfacecolor=PAPER)
         for place, (_, row) in enumerate(own.iterrows()):
             _interval(ax, row["effect"], row["low"], row["high"], place, VERDICTS[row["verdict"]])
+        _paper(ax, own["paper"])
         _rows(ax, own["claim"].tolist())
         ax.set_xlabel(f"effect ({unit})" if (unit := own["unit"].iloc[0]) and pd.notna(unit) else "effect")
     found = [verdict for verdict in VERDICTS if verdict in set(measured["verdict"])]
     handles = [line_handle(verdict, VERDICTS[verdict], "", "o") for verdict in found]
-    legend(fig, [*handles, line_handle("paper", INK, "", "d", PAPER)])
+    legend(fig, [*handles, line_handle("paper", INK, "", "d", "none")])
     fig.data = df
     return fig
 
 
 def _stacked(counts: Sequence[int]) -> tuple[Figure, list[Axes]]:
     """Axes one below the other, as high as their rows need."""
-    fig = Figure(figsize=(WIDTH, sum(0.55 + ROW * count for count in counts) + 0.3), layout="constrained")
-    axes = fig.subplots(len(counts), squeeze=False, gridspec_kw={"height_ratios": [max(count, 1.5) for count in counts]})
+    fig = Figure(figsize=(WIDTH, sum(0.55 + ROW * count for count in counts)), layout="constrained")
+    axes = fig.subplots(
+        len(counts), squeeze=False, gridspec_kw={"height_ratios": [max(count, 1.5) for count in counts]}
+    )
     return fig, axes.ravel().tolist()
 
 
 def _interval(ax: Axes, value: float, low: float, high: float, y: float, color: str) -> None:
     error = np.array([[value - low], [high - value]])
     ax.errorbar([value], [y], xerr=None if np.isnan(error).any() else error, fmt="o", color=color, elinewidth=1.2)
+
+
+def _paper(ax: Axes, values: pd.Series) -> None:
+    ax.plot(pd.to_numeric(values), range(len(values)), "d", color=INK, markerfacecolor="none", markersize=7, zorder=3)
 
 
 def _rows(ax: Axes, names: Sequence[str]) -> None:

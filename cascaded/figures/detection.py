@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from cascaded.figures.base import Figure, dots, select, styled
+from cascaded.figures.base import Figure, select, styled
+from cascaded.figures.dots import dots
 from cascaded.results.compare import estimates
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from cascaded.figures.style import GRID, MUTED, SMALL, WIDTH
 NOISES = Path(__file__).with_name("noises.png")
 """One row of square frames per noise; drawn by scripts/figures.py."""
 NOISE_NAMES = ("clean", "focus", "perlin", "occlusion", "resolution", "translation", "rotation")
-COLUMNS = 10
+COLUMNS = 8
+"""Images beside each other, at most: more leave no room for captions."""
 
 Row = tuple[UInt8[np.ndarray, "images channels height width"], Sequence[str]]
 
@@ -34,7 +36,7 @@ def gallery(rows: Mapping[str, Row]) -> Figure:
         raise InputError("there are no images to draw: run cascaded analyze where the data is at hand")
     lines = [(label, *line) for label, (images, captions) in rows.items() for line in _split(images, captions)]
     columns = max(len(images) for _, images, _ in lines)
-    fig = Figure(figsize=(WIDTH, len(lines) * (WIDTH / columns + 0.42)), layout="constrained")
+    fig = Figure(figsize=(WIDTH, len(lines) * (WIDTH / columns + 0.3)), layout="constrained")
     axes = fig.subplots(len(lines), columns, squeeze=False)
     before = None
     for row, (label, images, captions) in zip(axes, lines, strict=True):
@@ -42,7 +44,7 @@ def gallery(rows: Mapping[str, Row]) -> Figure:
             ax.set_axis_off()
         for ax, image, caption in zip(row, images, captions, strict=False):
             _put(ax, np.broadcast_to(image, (3, *image.shape[1:])).transpose(1, 2, 0))
-            ax.set_xlabel(caption, fontsize=SMALL - 2, color=MUTED)
+            ax.set_xlabel(textwrap.fill(caption, int(WIDTH * 72 / columns / 4.2)), fontsize=SMALL - 1, color=MUTED)
         row[0].set_title(label if label != before else "")
         before = label
     captions = [(label, caption) for label, (_, captions) in rows.items() for caption in captions]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from cascaded.figures.base import Figure, dots, lines, select, styled
-from cascaded.figures.style import MUTED
+from cascaded.figures.base import Figure, select, styled
+from cascaded.figures.dots import dots
+from cascaded.figures.lines import lines
 from cascaded.results.compare import bands, estimates
 
 
@@ -47,11 +48,8 @@ def taxonomy(df: pd.DataFrame) -> Figure:
     Args:
         df: From `cascaded.results.load`.
     """
-    fig = lines(bands(select(df, "taxonomic_compliance", "compliance")), "step")
-    chance = df.loc[(df["analysis"] == "taxonomic_compliance") & (df["metric"] == "compliance_chance"), "value"]
-    for ax in fig.axes if chance.nunique() else []:
-        ax.axhline(chance.mean(), color=MUTED, ls=":", lw=1)
-    return fig
+    curves = bands(select(df, "taxonomic_compliance", "compliance"))
+    return lines(curves, "step", chance=df[df["metric"] == "compliance_chance"])
 
 
 def finest(df: pd.DataFrame) -> pd.DataFrame:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from cascaded.figures.base import Figure, dots, lines, select, styled
+from cascaded.figures.base import Figure, select, styled
+from cascaded.figures.dots import dots
+from cascaded.figures.lines import lines
 from cascaded.figures.style import GRID
 from cascaded.results.compare import bands, estimates
 
@@ -31,7 +33,7 @@ def dip(df: pd.DataFrame) -> Figure:
 
 @styled
 def target_confidence(df: pd.DataFrame, noise_frames: float | None = None) -> Figure:
-    """Confidence in the true class over a sequence whose middle is noisy, a panel per noise.
+    """Confidence in the true class over a sequence whose middle is noisy, a panel per noise; noisy steps are shaded.
 
     Args:
         df: From `cascaded.results.load`.
@@ -40,4 +42,8 @@ def target_confidence(df: pd.DataFrame, noise_frames: float | None = None) -> Fi
     chosen = select(df, "transient_noise", "target_confidence")
     longest = chosen["noise_frames"].max() if noise_frames is None else noise_frames
     chosen = select(chosen, "transient_noise", "target_confidence", noise_frames=longest)
-    return lines(bands(chosen), "step", facets=("noise",))
+    fig = lines(bands(chosen), "step", facets=("noise",))
+    onset = df.loc[(df["analysis"] == "transient_noise") & (df["metric"] == "onset"), "value"]
+    for ax in fig.axes if len(onset) else []:
+        ax.axvspan(onset.iloc[0] - 0.5, onset.iloc[0] + longest - 0.5, color=GRID, alpha=0.6, lw=0, zorder=0)
+    return fig

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from cascaded.errors import InputError
-from cascaded.figures.base import Figure, lines, select, styled
+from cascaded.figures.base import Figure, select, styled
+from cascaded.figures.lines import lines
 from cascaded.results.compare import bands
 
 UNITS = {"steps": "mean cost (steps)", "operations": "mean cost (multiply-accumulate operations)"}
