@@ -88,4 +88,4 @@ _HOMES = {
     "cascaded.traces.trace": ("Trace",),
 }
 
-__getattr__, __dir__ = lazy(__name__, _HOMES, parts=("analysis", "data"))
+__getattr__, __dir__ = lazy(__name__, _HOMES, parts=("analysis", "data", "figures", "results"))

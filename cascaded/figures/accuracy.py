@@ -56,7 +56,7 @@ def lambda_effect(df: pd.DataFrame) -> Figure:
     parts = panels(found, (), ["name"])
     fig, axes = grid(len(parts), 2.8 if len(parts) == 1 else 1.7)
     for ax, (title, part) in zip(axes, parts, strict=True):
-        ax.set_title(textwrap.fill(title, 28 if len(parts) > 1 else 60))
+        ax.set_title(textwrap.fill(title, 30 if len(parts) > 1 else 60))
         ax.grid(axis="y")
         for _, own in part.groupby("family", sort=False):
             td, ce = own[own["lam"].notna()].sort_values("lam"), own[own["lam"].isna()]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec
 
@@ -29,12 +31,21 @@ class Figure(matplotlib.figure.Figure):
     data: pd.DataFrame = pd.DataFrame()
 
 
+@contextmanager
+def settings() -> Iterator[None]:
+    """Our matplotlib settings, whatever the caller's are."""
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
+        # letters that the font lacks are boxes in a picture; in a page the reader's own fonts draw them
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Run a figure function with our matplotlib settings, whatever the caller's are."""
+    """Run a figure function with our matplotlib settings."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        with mpl.rc_context(STYLE):
+        with settings():
             return draw(*args, **kwargs)
 
     return drawn
@@ -112,6 +123,8 @@ def grid(count: int, height: float, share_x: bool = False, share_y: bool = False
     axes = fig.subplots(rows, columns, sharex=share_x, sharey=share_y, squeeze=False).ravel().tolist()
     for ax in axes[count:]:
         ax.set_axis_off()
+    for ax in axes[count - columns : count]:  # the last ones of their columns have tick labels
+        ax.tick_params(labelbottom=True)
     return fig, axes[:count]
 
 

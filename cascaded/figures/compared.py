@@ -11,11 +11,9 @@ from matplotlib.axes import Axes
 
 from cascaded.errors import InputError
 from cascaded.figures.base import Figure, axis_label, legend, line_handle, named, set_format, styled
-from cascaded.figures.style import INK, MUTED, VERDICTS, WIDTH
+from cascaded.figures.style import INK, MUTED, SMALL, VERDICTS, WIDTH
 from cascaded.results.metrics import METRICS
 
-ROW = 0.27
-"""Inches per row."""
 APART = ("data", "noise", "rule", "unit", "measure", "detector", "reads", "ood_data", "arch", "width", "time")
 """Columns that name a row where they vary."""
 
@@ -47,7 +45,7 @@ def estimates_beside_paper(df: pd.DataFrame) -> Figure:
 
 def _row_name(row: pd.Series, among: pd.DataFrame) -> str:
     apart = [str(row[column]) for column in APART if among[column].nunique() > 1 and pd.notna(row[column])]
-    return ", ".join([row["name"], *apart])
+    return textwrap.shorten(", ".join([row["name"], *apart]), 46, placeholder="…")
 
 
 @styled
@@ -55,20 +53,21 @@ def claims(df: pd.DataFrame) -> Figure:
     """The effect of each claim with its 95 % interval, a panel per unit; positive agrees with the paper.
 
     Args:
-        df: From `paper.claims.evaluate`: claim, effect, low, high, unit, paper and verdict.
+        df: From `paper.claims.evaluate`: claim, label, noise, data, a, b, effect, low, high, unit, paper and verdict.
     """
     measured = df[df["effect"].notna()]
     if measured.empty:
         raise InputError("no claim has been measured: run cascaded reproduce")
-    parts = [own for _, own in measured.groupby("unit", sort=False, dropna=False)]
-    fig, axes = _stacked([len(own) for own in parts])
-    for ax, own in zip(axes, parts, strict=True):
+    units = measured["unit"].where(measured["unit"] != "", measured["metric"].map(lambda name: METRICS[name].label))
+    parts = list(measured.groupby(units, sort=False))
+    fig, axes = _stacked([len(own) for _, own in parts], 0.44)
+    for ax, (unit, own) in zip(axes, parts, strict=True):
         ax.axvline(0, color=MUTED, ls=":", lw=1)
         for place, (_, row) in enumerate(own.iterrows()):
             _interval(ax, row["effect"], row["low"], row["high"], place, VERDICTS[row["verdict"]])
         _paper(ax, own["paper"])
-        _rows(ax, own["claim"].tolist())
-        ax.set_xlabel(f"effect ({unit})" if (unit := own["unit"].iloc[0]) and pd.notna(unit) else "effect")
+        _rows(ax, [_claim_name(row, measured["data"].nunique() > 1) for _, row in own.iterrows()])
+        ax.set_xlabel(textwrap.fill(f"effect ({unit})", 36))
     found = [verdict for verdict in VERDICTS if verdict in set(measured["verdict"])]
     handles = [line_handle(verdict, VERDICTS[verdict], "", "o") for verdict in found]
     legend(fig, [*handles, line_handle("paper", INK, "", "d", "none")])
@@ -76,9 +75,18 @@ def claims(df: pd.DataFrame) -> Figure:
     return fig
 
 
-def _stacked(counts: Sequence[int]) -> tuple[Figure, list[Axes]]:
-    """Axes one below the other, as high as their rows need."""
-    fig = Figure(figsize=(WIDTH, sum(0.55 + ROW * count for count in counts)), layout="constrained")
+def _claim_name(row: pd.Series, with_data: bool) -> str:
+    """What is measured, and of which networks."""
+    what = ", ".join(filter(None, (f"{row['claim']} {row['label']}", row["noise"])))
+    networks = " minus ".join(filter(None, (row["a"], row["b"])))
+    return "\n".join(
+        textwrap.fill(line, 36) for line in (what, f"{networks}, {row['data']}" if with_data else networks)
+    )
+
+
+def _stacked(counts: Sequence[int], row: float = 0.27) -> tuple[Figure, list[Axes]]:
+    """Axes one below the other, `row` inches per row."""
+    fig = Figure(figsize=(WIDTH, sum(0.6 + row * count for count in counts)), layout="constrained")
     axes = fig.subplots(
         len(counts), squeeze=False, gridspec_kw={"height_ratios": [max(count, 1.5) for count in counts]}
     )
@@ -96,5 +104,5 @@ def _paper(ax: Axes, values: pd.Series) -> None:
 
 def _rows(ax: Axes, names: Sequence[str]) -> None:
     ax.grid(axis="x")
-    ax.set_yticks(range(len(names)), [textwrap.shorten(str(name), 46, placeholder="…") for name in names])
+    ax.set_yticks(range(len(names)), names, fontsize=SMALL - 1)
     ax.set_ylim(len(names) - 0.4, -0.6)

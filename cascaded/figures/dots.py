@@ -53,7 +53,7 @@ def dots(
     height = 0.3 + len(groups) * (0.14 + 0.1 * len(names))
     fig, axes = grid(len(parts), height, share_x=True, share_y=True)
     for ax, (title, part) in zip(axes, parts, strict=True):
-        ax.set_title(textwrap.fill(title, 28 if len(parts) > 1 else 60))
+        ax.set_title(textwrap.fill(title, 30 if len(parts) > 1 else 60))
         ax.grid(axis="x")
         for (name, *_), own in part.groupby(["name", *([fill] if fill else [])], sort=False):
             offset = (names.index(name) - (len(names) - 1) / 2) * min(0.18, 0.8 / len(names))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import io
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.figure
 import pandas as pd
 
 from cascaded.errors import InputError
-from cascaded.figures.style import STYLE
+from cascaded.figures.base import settings
 from cascaded.files import write_whole
 
 DPI = 200
@@ -49,9 +47,7 @@ def save(
 def rendered(fig: matplotlib.figure.Figure, kind: str) -> bytes:
     """The content of a figure's file: svg, pdf or png."""
     file = io.BytesIO()
-    with mpl.rc_context(STYLE), warnings.catch_warnings():
-        # letters that the font lacks are boxes in a picture; in a page the reader's own fonts draw them
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+    with settings():
         fig.savefig(file, format=kind, dpi=DPI if kind == "png" else 72, metadata=METADATA[kind])
     return file.getvalue()
 

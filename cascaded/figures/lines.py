@@ -19,6 +19,7 @@ from cascaded.figures.base import (
     label_axes,
     legend,
     line_handle,
+    name_handles,
     named,
     panels,
     set_format,
@@ -58,7 +59,7 @@ def lines(
     parts = panels(df, facets, ["name", *([dashes] if dashes else []), "x"])
     fig, axes = grid(len(parts), 2.8 if len(parts) == 1 else 1.7, share_y=share_y)
     for ax, (title, part) in zip(axes, parts, strict=True):
-        ax.set_title(textwrap.fill(title, 28 if len(parts) > 1 else 60))
+        ax.set_title(textwrap.fill(title, 30 if len(parts) > 1 else 60))
         ax.grid(axis="y")
         set_format(ax, "y", metric)
         set_format(ax, "x", None, whole, 10 if len(parts) == 1 else 5)

@@ -18,7 +18,7 @@ def persistent_noise(df: pd.DataFrame) -> Figure:
     Args:
         df: From `cascaded.results.load`.
     """
-    return dots(estimates(select(df, "persistent_noise", "accuracy")), "noise")
+    return dots(_by_training(estimates(select(df, "persistent_noise", "accuracy"))), "noise")
 
 
 @styled
@@ -28,7 +28,12 @@ def dip(df: pd.DataFrame) -> Figure:
     Args:
         df: From `cascaded.results.load`.
     """
-    return dots(estimates(select(df, "transient_noise", "dip")), "noise", zero=True)
+    return dots(_by_training(estimates(select(df, "transient_noise", "dip"))), "noise", zero=True)
+
+
+def _by_training(df: pd.DataFrame) -> pd.DataFrame:
+    """Networks that were trained with the noise they are tested with, whichever it is, are of one kind."""
+    return df.assign(train_noise=df["train_noise"].mask(df["train_noise"] == df["noise"], "the same noise"))
 
 
 @styled

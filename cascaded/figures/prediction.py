@@ -11,9 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from cascaded.report.look import FIRST, INK, MORE, MUTED, STYLE
+from cascaded.figures.style import INK, MUTED, PALETTE, STYLE
 
-PALETTE = (*FIRST, *MORE)
 FADED = 0.3
 """Opacity of lines after the final prediction."""
 

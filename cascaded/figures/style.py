@@ -46,6 +46,7 @@ STYLE: dict[Any, Any] = {
     "text.parse_math": False,  # a dollar in a name is a dollar
     "text.usetex": False,
     "text.hinting": "none",
+    "axes.facecolor": "none",
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
     "axes.labelsize": TEXT,
