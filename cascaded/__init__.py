@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cascaded.models.densenet import densenet, densenet121
     from cascaded.models.resnet import resnet, resnet18, resnet34, resnet50
     from cascaded.runtime.early_exit import early_exit
-    from cascaded.traces.config import Origin
+    from cascaded.traces.config import Provenance, RecordingConfig
     from cascaded.traces.store import load_trace, save_trace
     from cascaded.traces.trace import Trace
     from cascaded.training.config import Spec
@@ -39,9 +39,10 @@ __all__ = [
     "NoDelay",
     "Norm",
     "OneStepDelay",
-    "Origin",
     "Pretrained",
+    "Provenance",
     "Recipe",
+    "RecordingConfig",
     "ResidualBlock",
     "Spec",
     "State",
@@ -83,7 +84,7 @@ _HOMES = {
     "cascaded.hub.load": ("load",),
     "cascaded.hub.pretrained": ("Pretrained",),
     "cascaded.runtime.early_exit": ("early_exit",),
-    "cascaded.traces.config": ("Origin",),
+    "cascaded.traces.config": ("Provenance", "RecordingConfig"),
     "cascaded.traces.store": ("load_trace", "save_trace"),
     "cascaded.traces.trace": ("Trace",),
 }

@@ -14,9 +14,7 @@ import numpy as np
 import torch
 
 import cascaded
-import cascaded.data
 from cascaded import analysis
-from cascaded.traces.protocols import Still
 from cascaded.traces.record import record
 from cascaded.training.loop import Where, train
 
@@ -27,15 +25,14 @@ def recorded(folder: Path, epochs: int) -> Path:
     spec = cascaded.Spec("digits", "cascaded-td", lam=0.0, recipe=recipe)
     train(spec, folder, Where(torch.device("cpu")))
     run = cascaded.load_run(folder)
-    view = Still(cascaded.OneStepDelay(), "cascaded", steps=run.net.settle_steps)
-    (file,) = record(run, cascaded.data.load("digits", "test"), view)
+    (file,) = record(run, cascaded.RecordingConfig(split="test"))
     return file
 
 
 def read(file: Path) -> None:
     """Everything below is NumPy: no network, no images."""
     trace = cascaded.load_trace(file)
-    print(f"{trace.origin.data} {trace.origin.split}: {trace.steps} steps, {trace.items} images")
+    print(f"{trace.config.data} {trace.config.split}: {trace.steps} steps, {trace.items} images")
 
     found = analysis.speed_accuracy(trace)
     print("\nstop when surer than   mean steps   right")

@@ -3,43 +3,61 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from cascaded import Origin, Spec, Trace, save_trace
-from cascaded.traces.config import Noising
+from cascaded import Provenance, RecordingConfig, Spec, Trace, save_trace
 from cascaded.training.runs import Inputs, begin
 
 CLASSES = ("ant", "bee", "cat", "dog")
 INPUTS = Inputs((1, 8, 8), (0.5,), (0.25,), CLASSES)
 
 
-def made_trace(seed=0, items=40, steps=6, classes=4, good=2.0, indices=None, embeddings=False, **origin) -> Trace:
-    """A trace that grows surer, and mostly right, over time; better with a higher `good`."""
+def facts(**values) -> dict[str, Any]:
+    """The config and provenance of a trace from fields of either; `seed` is that of the run."""
+    names = {each.name for each in fields(Provenance)}
+    provenance = {name: value for name, value in values.items() if name in names}
+    config = {name: value for name, value in values.items() if name not in names}
+    return {"config": RecordingConfig(**config), "provenance": Provenance(**provenance)}
+
+
+def with_facts(trace: Trace, **values) -> Trace:
+    """The same trace with other fields of its config or provenance; `seed` is that of the run."""
+    names = {each.name for each in fields(Provenance)}
+    provenance = {name: value for name, value in values.items() if name in names}
+    config = {name: value for name, value in values.items() if name not in names}
+    return replace(trace, config=replace(trace.config, **config), provenance=replace(trace.provenance, **provenance))
+
+
+def made_trace(seed=0, items=40, steps=6, classes=4, good=2.0, indices=None, embeddings=False, **more) -> Trace:
+    """A trace whose accuracy and confidence grow over time; better with a higher `good`."""
     rng = np.random.default_rng(seed)
     labels = np.arange(items) % classes
     logits = rng.normal(size=(steps, items, classes)).astype(np.float32)
     logits[:, np.arange(items), labels] += good * np.linspace(0, 1, steps, dtype=np.float32)[:, None]
-    told = {"data": "digits", "split": "test", "classes": CLASSES[:classes], "kernel": "ews:0.9", "weights": "w"}
-    told = {**told, "updates": (1,) * steps, "operations": (10,) * steps, **origin}
-    source = f"{told['data']} {'train' if told['split'] == 'validation' else told['split']}"
-    told = {"images": hashlib.sha256(source.encode()).hexdigest(), **told}
-    more = {}
+    values = {"data": "digits", "split": "test", "classes": CLASSES[:classes], "kernel": "ews:0.9", "weights": "w"}
+    values |= {"steps": steps, "schedule": "cascaded", "updates": (1,) * steps, "operations": (10,) * steps, **more}
+    source = f"{values['data']} {'train' if values['split'] == 'validation' else values['split']}"
+    values = {"images": hashlib.sha256(source.encode()).hexdigest(), **values}
+    arrays = {}
     if embeddings:
         head = rng.normal(size=(classes, 5)).astype(np.float32)
-        more = {"embeddings": (head[labels] + rng.normal(size=(items, 5))).astype(np.float32), "head": head}
-    return Trace(logits, labels, indices, Origin(**told), **more)
+        arrays = {"embeddings": (head[labels] + rng.normal(size=(items, 5))).astype(np.float32), "head": head}
+    return Trace(logits, labels, indices, **facts(**values), **arrays)
 
 
 def noisy_trace(protocol="persistent", frames=6, trials=2, items=8, seed=0, **options) -> Trace:
-    """A trace under noise, every image in every trial."""
+    """A trace under noise, every image in every trial; transient noise has three clean steps before and after it."""
     steps = frames if protocol == "persistent" else 6 + frames
-    onset = 1 if protocol == "persistent" else 4
-    noise = Noising("focus", protocol, onset, frames, trials)
+    noise = {"noise": "focus", "protocol": protocol, "trials": trials, "kernel": "osd", "steps": frames}
+    if protocol == "transient":
+        noise |= {"steps": 3, "noise_frames": (frames,)}
     indices = np.tile(np.arange(items), trials)
-    trace = made_trace(seed, items * trials, steps, indices=indices, noise=noise, kernel="osd", **options)
+    costs = {"updates": (1,) * steps, "operations": (10,) * steps}
+    trace = made_trace(seed, items * trials, steps, indices=indices, **costs, **noise, **options)
     return replace(trace, labels=np.tile(np.arange(items) % 4, trials))
 
 
@@ -47,6 +65,6 @@ def made_run(folder: Path, traces: dict[str, Trace] | None = None, **spec) -> Pa
     """The folder of a run, with traces by name."""
     begin(folder, Spec(**{"data": "digits", **spec}), "abc", INPUTS, made_with={})
     for name, trace in (traces or {}).items():
-        origin = replace(trace.origin, run=folder.as_posix(), seed=spec.get("seed", 0))
-        save_trace(replace(trace, origin=origin), folder / "traces" / f"{name}.safetensors")
+        trace = with_facts(trace, run=folder.as_posix(), seed=spec.get("seed", 0))
+        save_trace(trace, folder / "traces" / f"{name}.safetensors")
     return folder

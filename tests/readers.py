@@ -29,8 +29,9 @@ from cascaded.results.galleries import read_ends
 from cascaded.results.questions import Settings
 from cascaded.results.subjects import find_subjects
 from cascaded.runtime.images import read_image
-from cascaded.traces.states_file import load_states
-from cascaded.traces.store import Form, Recording, load_trace, note_of, read_header
+from cascaded.traces.activations import load_activations
+from cascaded.traces.store import load_trace, read_header
+from cascaded.traces.writer import Form, Recording, note_of
 from cascaded.training.checkpoint import load_checkpoint
 from cascaded.training.loop import Where, train
 from cascaded.training.runs import MANIFEST, PARTS, checkpoint_places, is_done, manifest_of, read_spec
@@ -142,10 +143,10 @@ def trace(place: Path, tiny: Callable[..., Path]) -> Sample:
 @reader
 def interrupted_trace(place: Path, tiny: Callable[..., Path]) -> Sample:
     whole, file = made_trace(), place / "trace.safetensors"
-    form = Form.of(whole.steps, whole.items, whole.classes)
+    form = Form.of(whole.config, whole.items, whole.classes)
 
     def begin() -> Recording:
-        return Recording(file, form, whole.origin)
+        return Recording(file, form, whole.config, whole.provenance)
 
     begin().keep(8)
     return Sample(note_of(file), "json", lambda: assert_within(begin().done, whole.items))
@@ -156,11 +157,11 @@ def assert_within(done: int, items: int) -> None:
 
 
 @reader
-def states(place: Path, tiny: Callable[..., Path]) -> Sample:
+def activations(place: Path, tiny: Callable[..., Path]) -> Sample:
     folder = copied(place, tiny)
-    run(["record", str(folder), "--states", "2", "--limit", "8", "--threads", "1"])
-    (file,) = (folder / "states").glob("*.safetensors")
-    return Sample(file, "safetensors", lambda: load_states(file))
+    run(["record", str(folder), "--activations", "2", "--max-images", "8", "--threads", "1"])
+    (file,) = (folder / "activations").glob("*.safetensors")
+    return Sample(file, "safetensors", lambda: load_activations(file))
 
 
 # --- networks to share

@@ -13,7 +13,6 @@ from cascaded.results.answers import answer_all, read_results
 from cascaded.results.questions import Settings
 from cascaded.results.registry import ANALYSES, chosen
 from cascaded.results.subjects import find_subjects
-from cascaded.traces.config import Noising
 from tests.made_traces import made_run, made_trace, noisy_trace
 
 QUICK = Settings(epochs=1)
@@ -138,7 +137,7 @@ def test_one_analysis_leaves_the_others_as_they_were(tmp_path):
 def test_a_trace_of_another_network_is_not_held_against_this_one(tmp_path):
     odd = {
         **EVERYTHING,
-        "svhn-test": replace(strangers("test", 2), origin=replace(strangers("test", 2).origin, weights="x")),
+        "svhn-test": with_facts(strangers("test", 2), weights="x"),
     }
     who = subject(tmp_path, odd)
     ask(who, ["out_of_distribution"])
@@ -228,9 +227,7 @@ def test_settings_out_of_range_are_refused(settings):
 
 
 def test_noise_is_not_taken_for_the_outside_set_it_was_laid_over(tmp_path):
-    noisy = replace(
-        strangers("test", 5), origin=replace(strangers("test", 5).origin, noise=Noising("focus", "persistent", 1, 6))
-    )
+    noisy = with_facts(strangers("test", 5), noise="focus", protocol="persistent", trials=1)
     who = subject(tmp_path, {**EVERYTHING, "svhn-test-zz-persistent": noisy})
     ask(who, ["out_of_distribution"])
     (answer,) = read_results(who.file)["analyses"]["out_of_distribution"].values()
@@ -283,6 +280,6 @@ def test_epochs_and_seed_reach_what_is_trained(tmp_path):
 
 
 def test_of_several_validation_traces_the_largest_is_trained_on(tmp_path):
-    few = replace(VALIDATION.select(np.arange(5)), origin=VALIDATION.origin)
+    few = VALIDATION.select(np.arange(5))
     told = ask(subject(tmp_path, {**EVERYTHING, "digits-validation-5images": few}), ["learned_stopper"])
     assert told["learned_stopper", "digits-test"]["trained on"] == "digits-validation"

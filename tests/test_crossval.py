@@ -12,7 +12,7 @@ from cascaded.cli import main as cli
 from cascaded.data.sources import load
 from cascaded.shell import program
 from cascaded.traces.store import load_trace
-from cascaded.traces.trace import joined
+from cascaded.traces.trace import join
 from cascaded.training.data import make_feed
 from cascaded.training.distributed import Team
 from cascaded.training.load import load_run
@@ -71,12 +71,12 @@ def assert_each_judged_by_a_stranger(folders, traces):
     for folder, trace in zip(folders, traces, strict=True):
         run = load_run(folder)
         feed = make_feed(run.spec, Team(), torch.device("cpu"))
-        assert trace.origin.weights == run.weights
-        assert trace.origin.fold == run.spec.fold
-        assert trace.origin.split == "validation"
+        assert trace.provenance.weights == run.weights
+        assert trace.provenance.fold == run.spec.fold
+        assert trace.config.split == "validation"
         assert trace.embeddings is not None
         assert not set(trace.indices.tolist()) & set(source.indices[feed.train].tolist())
-    whole = joined(traces)
+    whole = join(traces)
     assert np.array_equal(whole.indices, source.indices.numpy())
     assert np.array_equal(whole.labels, source.labels.numpy())
 

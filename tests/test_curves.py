@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from cascaded.analysis.curves import Curve, deadline_curve, speed_accuracy, threshold_curve
 from cascaded.errors import InputError
-from cascaded.traces.config import Origin
 from cascaded.traces.trace import Trace
+from tests.made_traces import facts
 
 
 @st.composite
@@ -30,7 +30,7 @@ def traces(draw):
     time, items, classes = draw(st.integers(2, 6)), draw(st.integers(1, 8)), draw(st.integers(2, 4))
     generator = np.random.default_rng(draw(st.integers(0, 2**16)))
     logits = generator.normal(0, 2, (time, items, classes)).astype(np.float32)
-    return Trace(logits, generator.integers(classes, size=items), origin=Origin(operations=(3,) * (time - 1) + (0,)))
+    return Trace(logits, generator.integers(classes, size=items), **facts(operations=(3,) * (time - 1) + (0,)))
 
 
 def stopped_above(theta, scores):
@@ -212,7 +212,7 @@ def test_a_stopper_that_knows_when_to_stop_has_the_best_curve():
 
 
 def test_costs_are_in_the_unit_asked_for():
-    trace = Trace(np.zeros((3, 1, 2)), np.array([0]), origin=Origin(operations=(5, 5, 0), updates=(1, 2, 3)))
+    trace = Trace(np.zeros((3, 1, 2)), np.array([0]), **facts(operations=(5, 5, 0), updates=(1, 2, 3)))
     assert speed_accuracy(trace).curves["deadline"].cost.tolist() == [1, 2, 3]
     assert speed_accuracy(trace, unit="updates").curves["deadline"].cost.tolist() == [1, 3, 6]
     assert speed_accuracy(trace, unit="operations").curves["threshold"].cost.tolist() == [5, 10]

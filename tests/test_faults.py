@@ -96,7 +96,7 @@ COMMANDS: dict[str, Command] = {
     "report": lambda made, out: ["report", made / "analysed", "--out", out],
     "demo": lambda made, out: ["demo", "--quick", "--out", out],
     "reproduce": lambda made, out: ["reproduce", "table-lambda", *SMALL, "--out", out],
-    "record": lambda made, out: ["record", made / "run", "--limit", "40", "--threads", "1"],
+    "record": lambda made, out: ["record", made / "run", "--max-images", "40", "--threads", "1"],
     "analyse": lambda made, out: ["analyse", made / "recorded", "--no-galleries", "--only", "speed_accuracy"],
 }
 

@@ -15,7 +15,7 @@ from cascaded.exhibits.material import gather
 from cascaded.exhibits.robustness import noise_section
 from cascaded.exhibits.speed import accuracy_section, lambda_section
 from cascaded.results.registry import ANALYSES
-from cascaded.traces.states_file import save_states
+from cascaded.traces.activations import save_activations
 from tests.made_materials import accuracies, analyse, made_asked, write_answers
 from tests.made_traces import made_run, made_trace
 from tests.tiny_runs import tiny_run as tiny_run
@@ -54,7 +54,7 @@ def test_what_was_not_recorded_is_recorded_and_then_analysed_by_the_commands(tin
     place = shutil.copytree(tiny_run("cascaded-td"), tmp_path / ODD / "0").parent
     (record,) = commands(gather([place]), "persistent_noise")
     assert record == f"cascaded record {shlex.quote(str(place))} --noise occlusion"
-    typed(f"{record} --limit 20 --trials 1 --threads 1")
+    typed(f"{record} --max-images 20 --trials 1 --threads 1")
     (then,) = commands(gather([place]), "persistent_noise")
     assert then == f"cascaded analyse {shlex.quote(str(place))} --only persistent_noise"
     typed(then)
@@ -68,8 +68,8 @@ def test_states_are_recorded_by_the_command_and_those_of_other_weights_are_passe
     material = gather([place])
     assert schedule_section(material, seen(material)[0]).missing == (wanting(material),)
     command = wanting(material).command
-    assert command == f"cascaded record {shlex.quote(str(place))} --states 40"
-    typed(f"{command} --limit 40 --threads 1")
+    assert command == f"cascaded record {shlex.quote(str(place))} --activations 40"
+    typed(f"{command} --max-images 40 --threads 1")
     found, notes = seen(material)
     (explorer,) = explorers(material, found)
     assert (len(explorer.labels), notes) == (40, ())
@@ -77,11 +77,11 @@ def test_states_are_recorded_by_the_command_and_those_of_other_weights_are_passe
     assert [name for name, _ in figure.body.schedules] == ["serial", "cascaded"]
 
     own = found[0].states
-    old = place / "0" / "states" / "old.safetensors"
-    save_states(replace(own, origin=replace(own.origin, weights="f" * 64)), old)
+    old = place / "0" / "activations" / "old.safetensors"
+    save_activations(replace(own, provenance=replace(own.provenance, weights="f" * 64)), old)
     still, (note,) = seen(material)
-    now = own.origin.weights
-    assert [each.states.origin.weights for each in still] == [now]
+    now = own.provenance.weights
+    assert [each.states.provenance.weights for each in still] == [now]
     assert note == f"{old} is of weights ffffffffffff, the run's last checkpoint has {now[:12]}: record it again"
 
 

@@ -15,17 +15,18 @@ from cascaded.exhibits.inside import explorers, schedule_section, seen
 from cascaded.exhibits.kinds import Pictures
 from cascaded.exhibits.material import gather
 from cascaded.results.galleries import KINDS, ends_file
-from cascaded.traces.config import Origin
-from cascaded.traces.states_file import States, save_states
+from cascaded.traces.activations import Activations, save_activations
 from tests.made_materials import analyse
-from tests.made_traces import CLASSES, made_run, made_trace
+from tests.made_traces import CLASSES, facts, made_run, made_trace
 
 
-def made_states(seed=0, items=3, **origin):
+def made_states(seed=0, items=3, digest="these", **values):
     rng = np.random.default_rng(seed)
-    told = {"data": "digits", "split": "test", "images": "all", "shown": "these", "classes": CLASSES, **origin}
-    return States(
-        Origin(**told),
+    told = {"data": "digits", "split": "test", "items": digest, "classes": CLASSES, **values}
+    config, provenance = facts(**told).values()
+    return Activations(
+        config,
+        provenance,
         rng.integers(0, 256, (items, 1, 8, 8)).astype(np.uint8),
         np.arange(items) % 4,
         np.arange(items),
@@ -40,7 +41,7 @@ def made_states(seed=0, items=3, **origin):
 def runs_with_states(folder, **by_name):
     """Runs, each with states: `td=(spec, states)`."""
     for name, (spec, states) in by_name.items():
-        save_states(states, made_run(folder / name / "0", **spec) / "states" / "s.safetensors")
+        save_activations(states, made_run(folder / name / "0", **spec) / "activations" / "s.safetensors")
     return gather([folder])
 
 
@@ -62,7 +63,7 @@ def test_networks_that_were_shown_the_same_images_stand_in_one_explorer(tmp_path
         tmp_path,
         a=({}, made_states(1)),
         b=({"lam": 1.0}, made_states(2, kernel="ews:0.9")),
-        c=({"model": "cascaded-ce"}, made_states(3, items=2, shown="others")),
+        c=({"model": "cascaded-ce"}, made_states(3, items=2, digest="others")),
         d=({"model": "serial-td"}, made_states(4, kernel="none", schedule="serial")),
         e=({"model": "serial-ce"}, made_states(5, schedule="cascaded")),
     )
@@ -78,7 +79,7 @@ def test_networks_that_were_shown_the_same_images_stand_in_one_explorer(tmp_path
 
 
 def test_states_of_images_of_other_classes_are_not_shown(tmp_path):
-    material = runs_with_states(tmp_path, a=({}, made_states(1, known=False)))
+    material = runs_with_states(tmp_path, a=({}, made_states(1, in_distribution=False)))
     found, notes = seen(material)
     assert found == []
     assert "is of images of other classes than the network's: it cannot be shown" in notes[0]
@@ -103,7 +104,7 @@ def test_of_several_seeds_the_first_that_has_states_is_shown(tmp_path):
     made_run(tmp_path / "td" / "0")
     for seed in (1, 2):
         folder = made_run(tmp_path / "td" / str(seed), seed=seed)
-        save_states(made_states(seed), folder / "states" / "s.safetensors")
+        save_activations(made_states(seed), folder / "activations" / "s.safetensors")
     found, _ = seen(gather([tmp_path]))
     assert [(each.states.images == made_states(1).images).all() for each in found] == [True]
 
@@ -111,7 +112,7 @@ def test_of_several_seeds_the_first_that_has_states_is_shown(tmp_path):
 def test_states_that_are_damaged_are_passed_over_and_said_to_be(tmp_path):
     folder = made_run(tmp_path / "0")
     (folder / "states").mkdir()
-    (folder / "states" / "odd.safetensors").write_bytes(b"odd")
+    (folder / "activations" / "odd.safetensors").write_bytes(b"odd")
     found, (note,) = seen(gather([folder]))
     assert found == []
     assert "odd.safetensors cannot be read" in note

@@ -1,7 +1,5 @@
 """The effect of lambda: final accuracies on shared seeds, held against lambda 1."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import ttest_rel
@@ -14,7 +12,7 @@ from tests.made_traces import made_trace
 
 def of_seed(seed, good):
     trace = made_trace(seed=10 * seed + int(good), good=good, items=200)
-    return replace(trace, origin=replace(trace.origin, seed=seed))
+    return with_facts(trace, seed=seed)
 
 
 def test_lambdas_are_compared_on_the_seeds_they_share():

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from cascaded.analysis.latency import gallery, selection_latency
 from cascaded.analysis.outputs import softmax
 from cascaded.errors import InputError
-from cascaded.traces.config import Noising, Origin
 from cascaded.traces.trace import Trace
+from tests.made_traces import facts
 
 
 @st.composite
@@ -185,10 +185,10 @@ def test_bad_input_is_refused():
         gallery(trace, latency, each=0)
     with pytest.raises(InputError, match="the trace has 1 items, the latency is of 2"):
         gallery(trace.select(np.array([0])), latency)
-    noisy = Trace(trace.logits, trace.labels, origin=Origin(noise=Noising("focus", "persistent", 1, 1, trials=2)))
+    noisy = Trace(trace.logits, trace.labels, **facts(noise="focus", protocol="persistent", trials=2))
     with pytest.raises(InputError, match="in 2 trials: take one of them"):
         gallery(noisy, latency)
-    strange = Trace(trace.logits, trace.labels, origin=Origin(data="svhn", known=False))
+    strange = Trace(trace.logits, trace.labels, **facts(data="svhn", in_distribution=False))
     with pytest.raises(InputError, match="svhn"):
         gallery(strange, latency)
     assert gallery(strange, latency, per_class=False).overall.fastest.tolist() == [1, 0]

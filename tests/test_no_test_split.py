@@ -13,7 +13,7 @@ from cascaded.cli.main import run
 from cascaded.errors import InputError
 from cascaded.report.look import STYLE
 from cascaded.results.subjects import find_subjects
-from cascaded.traces.shown import shown_images
+from cascaded.traces.select import select_images
 from cascaded.training.load import load_run
 from tests.pictures import image_folder
 from tests.tiny_runs import tiny_run as tiny_run
@@ -51,11 +51,11 @@ def _printed(command, words):
 
 def test_the_validation_split_is_recorded_and_analysed_and_one_line_says_so(path):
     place, printed = path
-    assert f"{place / 'data'} has no test split: the {IMAGES} validation images are recorded" in printed["record"]
+    assert f"{place / 'data'} has no test split: its {IMAGES} validation images were recorded" in printed["record"]
     assert f"{place / 'data'} has no test split: results are of the validation split" in printed["analyse"]
     (subject,) = find_subjects([place / "runs"])
     assert not subject.has_test
-    assert {found.header.origin.split for found in subject.traces} == {"validation"}
+    assert {found.config.split for found in subject.traces} == {"validation"}
     answers = json.loads(subject.file.read_text())["analyses"]
     (speed,) = answers["speed_accuracy"].values()
     assert (speed["asked"]["split"], speed["asked"]["count"]) == ("validation", IMAGES)
@@ -96,7 +96,7 @@ def test_the_sweep_that_the_report_suggests_is_of_the_same_images(path):
 
 def test_a_test_split_that_is_asked_for_and_not_there_is_refused(path):
     place, _ = path
-    with pytest.raises(InputError, match=r"has no split 'test', there are train.*validation is what was held out"):
+    with pytest.raises(InputError, match=r"has no split 'test', there are train.*validation is the part left out"):
         run(["record", str(place / "runs"), "--split", "test"])
 
 
@@ -118,15 +118,15 @@ def test_a_run_with_neither_split_is_refused_with_both_ways_out(path):
 def test_other_data_without_a_test_split_is_shown_by_its_validation_split(tiny_run, tmp_path):
     net = load_run(tiny_run())
     image_folder(tmp_path / "val", ["validation/ant", "validation/bee"], grey=True)
-    images, items = shown_images(net, str(tmp_path / "val"))
+    images, items = select_images(net, str(tmp_path / "val"))
     assert (images.split, len(items)) == ("validation", 6)
     image_folder(tmp_path / "train", ["ant", "bee"], grey=True)
     with pytest.raises(InputError, match="has no split 'test'"):
-        shown_images(net, str(tmp_path / "train"))
+        select_images(net, str(tmp_path / "train"))
 
 
 def test_data_with_a_test_split_is_shown_by_it(tiny_run):
-    images, _ = shown_images(load_run(tiny_run()), None)
+    images, _ = select_images(load_run(tiny_run()))
     assert images.split == "test"
     (subject,) = find_subjects([tiny_run()])
     assert subject.has_test

@@ -14,8 +14,8 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from cascaded.analysis.metacog import MetaCogRecipe, train_metacog
 from cascaded.analysis.ood import BASELINE, FORMS, OutOfDistribution, Pair, auroc, features, fpr_at, out_of_distribution
 from cascaded.errors import InputError
-from cascaded.traces.config import Origin
 from cascaded.traces.trace import Trace
+from tests.made_traces import facts, with_facts
 
 QUICK = MetaCogRecipe(hidden=32, epochs=12, batch=64)
 scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 0.75, 2.0, np.inf]) | st.floats(-3, 3), min_size=1, max_size=40)
@@ -23,7 +23,7 @@ scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 0.75, 2.0, np.inf]) | st.floa
 
 def made(items=6, steps=4, classes=3, seed=0, **told):
     logits = np.random.default_rng(seed).normal(size=(steps, items, classes))
-    return Trace(logits, np.zeros(items, dtype=np.int64), origin=Origin(**told))
+    return Trace(logits, np.zeros(items, dtype=np.int64), **facts(**told))
 
 
 def planted(items, seed, strange, where):
@@ -202,7 +202,7 @@ def test_traces_of_different_length_are_refused():
 
 def test_a_moved_run_is_still_the_same_network():
     told = {"weights": "a" * 64}
-    assert Pair(made(run="runs/td", **told), made(run="elsewhere/td", **told)).test.origin.run == "elsewhere/td"
+    assert Pair(made(run="runs/td", **told), made(run="elsewhere/td", **told)).test.provenance.run == "elsewhere/td"
 
 
 def test_images_that_are_trained_on_are_not_scored():
@@ -211,13 +211,13 @@ def test_images_that_are_trained_on_are_not_scored():
     with pytest.raises(InputError, match="both show image 4 of one source, 1 are in both"):
         Pair(whole.select(np.arange(5)), whole.select(np.arange(4, 10)))
     assert Pair(whole.select(np.arange(5)), whole.select(np.arange(5, 10))).test.items == 5
-    other = replace(whole, origin=replace(whole.origin, images="e" * 64))
+    other = with_facts(whole, images="e" * 64)
     assert Pair(other, whole).test.items == 10
 
 
 def test_splits_of_two_names_that_are_one_file_are_found_out():
     trace = made(data="tiny", split="validation", images="f" * 64)
-    other = replace(trace, origin=replace(trace.origin, split="test"))
+    other = with_facts(trace, split="test")
     with pytest.raises(InputError, match="tiny validation and tiny test both show image"):
         Pair(trace, other)
 

@@ -11,9 +11,8 @@ from scipy import stats
 
 from cascaded.analysis.prototypes import centrality, human_agreement, prototypicality, rho_difference
 from cascaded.errors import InputError
-from cascaded.traces.config import Origin
 from cascaded.traces.trace import Trace
-from tests.made_traces import made_trace
+from tests.made_traces import facts, made_trace
 
 seeds = st.integers(0, 2**16)
 
@@ -38,7 +37,7 @@ def test_centrality_needs_embeddings_and_known_classes():
     with pytest.raises(InputError, match=r"no embeddings.*record it with --embeddings"):
         centrality(made(3))
     with pytest.raises(InputError, match="shows other classes"):
-        centrality(made(3, origin=Origin(data="svhn", known=False)))
+        centrality(made(3, **facts(data="svhn", in_distribution=False)))
 
 
 def test_agreement_is_the_negative_entropy_of_the_choices():

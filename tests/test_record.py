@@ -1,10 +1,11 @@
-"""What is recorded is what the network says: whole, once, in little memory, and killed as often as you like."""
+"""Recordings contain the outputs of the network: complete, once, in little memory, and resumed after any kill."""
 
 import os
 import random
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,23 +15,26 @@ import torch
 from cascaded.cascade.named import make_kernel
 from cascaded.cascade.network import PIECE
 from cascaded.cli import main as cli
+from cascaded.data.images import Images
 from cascaded.data.noise import make_noise
 from cascaded.data.sources import load
 from cascaded.errors import InputError
 from cascaded.traces import record as recording
-from cascaded.traces.protocols import Persistent, Still, Transient
-from cascaded.traces.record import record
-from cascaded.traces.shown import shown_images
-from cascaded.traces.store import load_trace
+from cascaded.traces.config import RecordingConfig
+from cascaded.traces.protocols import Still
+from cascaded.traces.record import coarse_of, record, record_images
+from cascaded.traces.select import select_images
+from cascaded.traces.store import load_trace, read_header
 from cascaded.training import checkpoint
 from cascaded.training.load import load_run
 from cascaded.training.runs import LockedError, locked
 from cascaded.training.seeds import generator_at
 from tests.forked import PATIENCE, code_of, forked, is_going, kill_at_call, wait_until
+from tests.pictures import image_folder
 from tests.tiny_runs import tiny_run  # noqa: F401
 
-OSD, EWS = make_kernel("osd"), make_kernel("ews:0.9")
-SHORT = Still(EWS, "cascaded", 3)
+EWS = make_kernel("ews:0.9")
+SHORT = RecordingConfig(kernel="ews:0.9", steps=3)
 
 
 @pytest.fixture
@@ -49,128 +53,139 @@ def some(items):
     return load("digits", "test").select(torch.arange(items))
 
 
-def recorded(run, images, view, **options):
-    """The traces of all takes."""
-    return [load_trace(file) for file in record(run, images, view, **options)]
+def recorded(run, images, config, **options):
+    """The traces of all variants."""
+    return [load_trace(file) for file in record_images(run, images, config, **options)]
+
+
+def noise(name="focus", **options):
+    return RecordingConfig(noise=name, **{"steps": 3, "trials": 1, **options})
+
+
+def transient(*frames, name="focus", **options):
+    return noise(name, protocol="transient", noise_frames=frames, **{"steps": 1, **options})
 
 
 # --- what is stored
 
 
 @pytest.mark.parametrize(
-    ("model", "view"),
+    ("method", "kernel", "steps"),
     [
-        ("cascaded-td", Still(OSD, "cascaded", 9)),
-        ("cascaded-td", Still(EWS, "cascaded", 70)),
-        ("cascaded-td-multihead", Still(EWS, "cascaded", 5)),
-        ("serial-ce", Still(OSD, "serial", 9)),
-        ("shallow-deep", Still(OSD, "serial", 4)),
+        ("cascaded-td", "osd", 9),
+        ("cascaded-td", "ews:0.9", 70),
+        ("cascaded-td-multihead", "ews:0.9", 5),
+        ("serial-ce", "osd", 9),
+        ("shallow-deep", "osd", 4),
     ],
 )
 @torch.no_grad()
-def test_what_is_stored_is_what_the_network_says(tiny_run, tmp_path, model, view):  # noqa: F811
-    run, images = load_run(shutil.copytree(tiny_run(model), tmp_path / "0")), some(40)
-    (trace,) = recorded(run, images, view, embeddings=True)
-    expected = run.net(run.normalised(images.images), kernel=view.kernel, steps=view.steps, schedule=view.schedule)
+def test_stored_logits_are_those_of_the_network(tiny_run, tmp_path, method, kernel, steps):  # noqa: F811
+    run, images = load_run(shutil.copytree(tiny_run(method), tmp_path / "0")), some(40)
+    (trace,) = recorded(run, images, RecordingConfig(kernel=kernel, steps=steps, embeddings=True))
+    schedule = "cascaded" if "cascaded" in method else "serial"
+    expected = run.net(run.normalised(images.images), kernel=make_kernel(kernel), steps=steps, schedule=schedule)
     assert np.array_equal(trace.logits, expected.numpy())
     assert np.array_equal(trace.labels, images.labels.numpy())
     assert np.array_equal(trace.indices, images.indices.numpy())
-    head = run.net.readout.at(view.steps)
+    head = run.net.readout.at(steps)
     assert np.array_equal(trace.head, head.weight.numpy())
     np.testing.assert_allclose(trace.embeddings @ trace.head.T + head.bias.numpy(), trace.logits[-1], 1e-5, 1e-5)
 
 
 def test_half_precision_is_half_the_size_and_nearly_the_same(run):
-    images, view = some(200), Still(EWS, "cascaded", 30)
-    (file,) = record(run, images, view, embeddings=True)
+    images, config = some(200), RecordingConfig(kernel="ews:0.9", steps=30, embeddings=True)
+    (file,) = record_images(run, images, config)
     size, full = file.stat().st_size, load_trace(file)
     logits, embeddings = np.array(full.logits), np.array(full.embeddings)
-    (half,) = recorded(run, images, view, embeddings=True, half=True, again=True)
+    (half,) = recorded(run, images, replace(config, dtype="float16"), overwrite=True)
     assert half.logits.dtype == half.embeddings.dtype == np.float16
     assert file.stat().st_size < 0.6 * size
     np.testing.assert_allclose(half.logits, logits, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(half.embeddings, embeddings, rtol=1e-3, atol=1e-3)
 
 
-def test_items_are_shown_in_the_order_they_are_asked_for(run, small_chunks):
+def test_items_are_recorded_in_the_given_order(run, small_chunks):
     images, items = load("digits", "test"), torch.randperm(359, generator=torch.Generator().manual_seed(0))[:120]
-    (trace,) = recorded(run, images, SHORT, items=items, part="-some")
+    (trace,) = recorded(run, images, SHORT, items=items)
     assert np.array_equal(trace.indices, images.indices[items].numpy())
     assert np.array_equal(trace.labels, images.labels[items].numpy())
-    (whole,) = recorded(run, images, SHORT)
+    (whole,) = recorded(run, replace(images, name="whole"), SHORT)
     np.testing.assert_allclose(trace.logits, whole.logits[:, items], rtol=1e-5, atol=1e-5)
 
 
-def test_validation_holds_the_rows_of_the_source_that_were_not_trained_on(run):
-    images, items = shown_images(run, None, "validation", limit=30)
-    (trace,) = recorded(run, images, SHORT, items=items)
-    source = load("digits", "train")
+def test_validation_has_rows_of_the_data_that_were_not_trained_on(run):
+    (file,) = record(run, replace(SHORT, split="validation", max_images=30))
+    trace, source = load_trace(file), load("digits", "train")
+    images, items = select_images(run, None, "validation")
+    items = items[torch.isin(images.indices[items], torch.from_numpy(np.array(trace.indices)))]
     assert np.array_equal(trace.indices, source.indices[items].numpy())
     assert np.bincount(trace.labels).tolist() == [3] * 10
-    assert (trace.origin.split, trace.origin.images) == ("validation", source.fingerprint())
+    assert (trace.config.split, trace.provenance.images) == ("validation", source.fingerprint())
 
 
-@pytest.mark.parametrize(("schedule", "model"), [("cascaded", "cascaded-td"), ("serial", "serial-ce")])
+@pytest.mark.parametrize(("schedule", "method"), [("cascaded", "cascaded-td"), ("serial", "serial-ce")])
 @torch.no_grad()
 def test_noise_is_drawn_for_every_trial_and_image_and_stored_trial_by_trial(
     tiny_run,  # noqa: F811
     tmp_path,
     monkeypatch,
     schedule,
-    model,
+    method,
 ):
-    run, images = load_run(shutil.copytree(tiny_run(model), tmp_path / "0")), some(7)
-    view = Transient(OSD, schedule, "occlusion", 2, 11, lengths=(1, 2), before=3, after=2)
+    run, images = load_run(shutil.copytree(tiny_run(method), tmp_path / "0")), some(7)
+    config = transient(1, 2, name="occlusion", steps=3, trials=2, seed=11)
     monkeypatch.setattr(recording, "PIXELS", 4 * 7 * 64)  # four images of seven frames each
-    traces = recorded(run, images, view)
+    traces = recorded(run, images, config)
     for frames, trace in zip((1, 2), traces, strict=True):
         for trial in (0, 1):
             for place, row in enumerate(images.indices.tolist()):
                 pixels = images.images[place : place + 1]
                 drawn = make_noise("occlusion").film(pixels / 255, 6, generator_at(11, "noise", trial, row))
                 clean, noisy = run.normalised(pixels), run.normalised(drawn)
-                film = torch.stack([*[clean] * 3, *noisy[:frames], *[clean] * 2])
+                frames_of = torch.stack([*[clean] * 3, *noisy[:frames], *[clean] * 3])
                 serially = schedule == "serial"
-                said = torch.stack([run.net.serial()(frame) for frame in film]) if serially else run.net(film)
+                expected = (
+                    torch.stack([run.net.serial()(frame) for frame in frames_of]) if serially else run.net(frames_of)
+                )
                 stored = trace.trial(trial).logits[:, place : place + 1]
-                np.testing.assert_allclose(stored, said.numpy(), rtol=1e-5, atol=1e-5)
-        assert trace.origin.noise.frames == frames
+                np.testing.assert_allclose(stored, expected.numpy(), rtol=1e-5, atol=1e-5)
+        assert trace.config.noise_frames == (frames,)
         assert np.array_equal(trace.trial(0).indices, trace.trial(1).indices)
 
 
-def test_a_recording_that_was_interrupted_does_not_go_on_in_other_portions(run, monkeypatch):
-    images, view = some(30), Still(EWS, "cascaded", 3)
-    shown = Still.show
+def test_an_interrupted_recording_does_not_resume_with_other_chunks(run, monkeypatch):
+    images, present = some(30), Still.present
 
-    def interrupted(self, run, pixels, generators):
+    def interrupted(self, pixels, generators):
         if len(pixels) == 7 and torch.equal(pixels, images.images[14:21]):
             raise KeyboardInterrupt
-        return shown(self, run, pixels, generators)
+        return present(self, pixels, generators)
 
     monkeypatch.setattr(recording, "PIXELS", 7 * 64)
-    monkeypatch.setattr(recording, "KEEP_EVERY", 0)
-    monkeypatch.setattr(Still, "show", interrupted)
+    monkeypatch.setattr(recording, "SAVE_SECONDS", 0)
+    monkeypatch.setattr(Still, "present", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        record(run, images, view)
+        record_images(run, images, SHORT)
     monkeypatch.setattr(recording, "PIXELS", 10 * 64)
-    (trace,) = recorded(run, images, view)
+    (trace,) = recorded(run, images, SHORT)
     assert np.array_equal(trace.indices, images.indices.numpy())
     expected = run.net(run.normalised(images.images), kernel=EWS, steps=3).detach().numpy()
     np.testing.assert_allclose(trace.logits, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_what_half_precision_cannot_hold_is_refused(run):
+def test_outputs_too_large_for_half_precision_are_refused(run):
     with torch.no_grad():
         run.net.readout.linear.bias.fill_(1e6)
-    with pytest.raises(InputError, match="says numbers beyond half precision: leave out --half"):
-        record(run, some(3), SHORT, half=True)
+    with pytest.raises(InputError, match="are too large for float16: use --dtype float32"):
+        record_images(run, some(3), replace(SHORT, dtype="float16"))
 
 
-def test_a_take_that_is_refused_leaves_nothing_of_the_others(run):
+def test_a_variant_that_is_refused_leaves_nothing_of_the_others(run):
     images = some(3)
-    record(run, images, Transient(OSD, "cascaded", "focus", 1, lengths=(2,), before=1, after=1))
-    with pytest.raises(InputError, match="say --again to replace it"):
-        record(run, images, Transient(OSD, "cascaded", "focus", 1, seed=5, lengths=(1, 2), before=1, after=1))
+    record_images(run, images, transient(2))
+    with pytest.raises(InputError, match="add --overwrite to replace it"):
+        record_images(run, images, transient(1, 2, seed=5))
     assert not list((run.folder / "traces").glob("*.part*"))
 
 
@@ -178,8 +193,7 @@ def test_trials_differ_and_the_seed_decides(run):
     images = some(6)
     traces = []
     for seed in (5, 5, 6):
-        view = Persistent(OSD, "cascaded", "focus", 2, seed, steps=3)
-        (trace,) = recorded(run, images, view, again=True)
+        (trace,) = recorded(run, images, noise(trials=2, seed=seed), overwrite=True)
         traces.append(np.array(trace.logits))
         assert not np.allclose(trace.trial(0).logits, trace.trial(1).logits)
     assert np.array_equal(traces[0], traces[1])
@@ -189,29 +203,27 @@ def test_trials_differ_and_the_seed_decides(run):
 # --- what it needs
 
 
-def heard(module):
-    """How many images of 8 x 8 go through a module at a time; those that are only counted, for operations, aside."""
+def batch_sizes(module):
+    """The number of 8 x 8 images per call of a module, without calls that only count operations."""
     sizes = []
 
-    def listen(_, inputs):
+    def note(_, inputs):
         if inputs[0].device.type != "meta":
             sizes.append(inputs[0].numel() // 64)
 
-    module.register_forward_pre_hook(listen)
+    module.register_forward_pre_hook(note)
     return sizes
 
 
 @pytest.mark.parametrize(
-    ("view", "frames"),
-    [(Still(EWS, "cascaded", 70), PIECE), (Persistent(OSD, "cascaded", "focus", 1, steps=6), PIECE)],
-    ids=["still", "film"],
+    ("config", "frames"), [(RecordingConfig(kernel="ews:0.9"), 1), (noise(steps=6), 6)], ids=["still", "noise"]
 )
-def test_no_more_than_a_chunk_is_in_the_network_at_a_time(run, small_chunks, view, frames):
-    shown, seen = heard(run.net), heard(run.net.stem[0])
-    record(run, some(120), view)
-    assert max(shown) <= 50
-    assert sum(shown) == 120 * view.held
-    assert max(seen) <= 50 * frames
+def test_no_more_than_a_chunk_is_in_the_network_at_a_time(run, small_chunks, config, frames):
+    presented, stem = batch_sizes(run.net), batch_sizes(run.net.stem[0])
+    record_images(run, some(120), config)
+    assert max(presented) <= 50
+    assert sum(presented) == 120 * frames
+    assert max(stem) <= 50 * PIECE
 
 
 # --- once
@@ -221,14 +233,15 @@ def stamps(run):
     return {file.name: file.stat().st_mtime_ns for file in (run.folder / "traces").glob("*.safetensors")}
 
 
-def test_what_is_there_is_left_alone(run, monkeypatch):
-    images, told = some(10), []
-    files = record(run, images, SHORT)
+def test_finished_recordings_are_skipped(run, monkeypatch):
+    images, calls = some(10), []
+    files = record_images(run, images, SHORT)
     before = stamps(run)
-    monkeypatch.setattr(Still, "show", None)
-    assert record(run, images, SHORT, told=told.append) == dict.fromkeys(files, False)
+    monkeypatch.setattr(Still, "present", None)
+    progress = lambda done, total: calls.append((done, total))  # noqa: E731
+    assert record_images(run, images, SHORT, on_progress=progress) == dict.fromkeys(files, False)
     assert stamps(run) == before
-    assert told == [10]
+    assert calls == [(10, 10)]
 
 
 def test_a_second_process_is_refused(run):
@@ -241,47 +254,42 @@ def test_a_second_process_is_refused(run):
     try:
         wait_until((run.folder / "held").exists, child)
         with pytest.raises(LockedError, match=r"another process is at work in .*traces: wait for it"):
-            record(run, some(3), SHORT)
+            record_images(run, some(3), SHORT)
     finally:
         os.kill(child, signal.SIGKILL)
         code_of(child)
     assert recorded(run, some(3), SHORT)[0].items == 3
 
 
-def test_a_network_that_has_diverged_is_said_and_leaves_nothing_under_the_name(run):
+def test_a_network_that_has_diverged_is_refused_and_leaves_no_trace(run):
     run.net.readout.linear.bias.data[0] = float("nan")
-    with pytest.raises(InputError, match="says what is not a number: it has diverged, train another"):
-        record(run, some(3), SHORT)
+    with pytest.raises(InputError, match="are not finite: it has diverged, train another"):
+        record_images(run, some(3), SHORT)
     assert stamps(run) == {}
-
-
-def test_embeddings_of_a_film_are_refused(run):
-    with pytest.raises(InputError, match="embeddings are kept of still images, focus-persistent was asked for"):
-        record(run, some(3), Persistent(OSD, "cascaded", "focus"), embeddings=True)
 
 
 # --- killed
 
-STILL = ["--kernel", "ews:0.9", "--steps", "8", "--embeddings", "--limit", "60"]
-FILMS = [
+STILL = ["--kernel", "ews:0.9", "--steps", "8", "--embeddings", "--max-images", "60"]
+NOISY = [
     "--noise",
     "occlusion",
     "--protocol",
     "transient",
     "--steps",
     "2",
-    "--noisy",
+    "--noise-frames",
     "1",
     "2",
     "--trials",
     "2",
-    "--limit",
+    "--max-images",
     "9",
 ]
 
 
 MOMENTS = [  # where a recording may be killed, and how often it gets there
-    (recording.Session, "show", 4),
+    (recording.Session, "present", 4),
     (Path, "replace", 5),  # the note of how far it is, and the trace itself get their names
     (os, "fsync", 10),  # these files and their folder get to the disk
 ]
@@ -310,9 +318,9 @@ def contents(folder):
     return {file.name: file.read_bytes() for file in (folder / "traces").iterdir() if file.name != ".lock"}
 
 
-@pytest.mark.parametrize("words", [STILL, FILMS], ids=["still", "films"])
+@pytest.mark.parametrize("words", [STILL, NOISY], ids=["still", "noise"])
 def test_killed_at_drawn_moments_and_started_again_equals_never_killed(tiny_run, tmp_path, monkeypatch, words):  # noqa: F811
-    monkeypatch.setattr(recording, "KEEP_EVERY", 0.0)
+    monkeypatch.setattr(recording, "SAVE_SECONDS", 0.0)
     monkeypatch.setattr(recording, "PIXELS", 64 * 10)
     folder = shutil.copytree(tiny_run(), tmp_path / "run" / "0")
     assert code_when_killed(folder, words) == 0
@@ -338,29 +346,29 @@ def test_killed_at_drawn_moments_and_started_again_equals_never_killed(tiny_run,
 @pytest.fixture
 def cut_short(run, small_chunks, monkeypatch):
     """A recording of 120 images that ended after 100 of them."""
-    images, show = some(120), recording.Session.show
+    images, present = some(120), recording.Session.present
 
-    def dies(self, recordings, chosen, start, generator):
+    def dies(self, recordings, chosen, start, trial):
         if start == 100:
             raise RuntimeError("power cut")
-        show(self, recordings, chosen, start, generator)
+        present(self, recordings, chosen, start, trial)
 
-    monkeypatch.setattr(recording, "KEEP_EVERY", 0.0)
+    monkeypatch.setattr(recording, "SAVE_SECONDS", 0.0)
     with monkeypatch.context() as patched:
-        patched.setattr(recording.Session, "show", dies)
+        patched.setattr(recording.Session, "present", dies)
         with pytest.raises(RuntimeError, match="power cut"):
-            record(run, images, SHORT)
+            record_images(run, images, SHORT)
     assert stamps(run) == {}
     return images
 
 
-def test_what_was_kept_is_not_shown_again(run, cut_short):
-    shown, told = heard(run.net), []
-    (trace,) = recorded(run, cut_short, SHORT, told=told.append)
-    assert (shown, told, trace.items) == ([20], [100, 20], 120)
+def test_saved_items_are_not_computed_again(run, cut_short):
+    sizes, calls = batch_sizes(run.net), []
+    (trace,) = recorded(run, cut_short, SHORT, on_progress=lambda done, total: calls.append((done, total)))
+    assert (sizes, calls, trace.items) == ([20], [(100, 120), (120, 120)], 120)
 
 
-def test_what_other_weights_left_behind_is_not_gone_on_with(run, cut_short):
+def test_an_interrupted_recording_of_other_weights_does_not_resume(run, cut_short):
     now = checkpoint.newest(run.folder)
     model = {name: each + 1 if "linear" in name else each for name, each in now.model.items()}
     checkpoint.save(run.folder, 99, model, now.optimiser, {**now.position, "step": 99})
@@ -373,9 +381,118 @@ def test_what_other_weights_left_behind_is_not_gone_on_with(run, cut_short):
     assert np.array_equal(trace.logits, expected.numpy())
 
 
-def test_a_note_that_has_outlived_its_recording_goes(run):
-    (file,) = record(run, some(20), SHORT)
+def test_a_note_that_has_outlived_its_recording_is_removed(run):
+    (file,) = record_images(run, some(20), SHORT)
     note = file.with_suffix(".part.json")
-    note.write_text('{"header": "", "done": 20}')  # killed between the last two things that a recording does
-    assert record(run, some(20), SHORT) == {file: False}
+    note.write_text('{"header": "", "done": 20}')  # killed between the last two actions of a recording
+    assert record_images(run, some(20), SHORT) == {file: False}
     assert not note.exists()
+
+
+# --- configuration and provenance
+
+
+def test_a_header_has_the_resolved_config_and_the_provenance(run):
+    (file,) = record(run, RecordingConfig(kernel="ews:0.9", steps=6, max_images=20))
+    header, net, images = read_header(file), run.net, load("digits", "test")
+    config = RecordingConfig("digits", "test", "ews:0.9", 6, "cascaded", max_images=20)
+    assert (header.config, file.stem) == (config, "digits-test-ews0.9-6-20images")
+    source = header.provenance
+    assert (source.run, source.weights, source.images) == (run.folder.as_posix(), run.weights, images.fingerprint())
+    assert (source.method, source.lam, source.seed, source.fold) == ("cascaded-td", 0.0, 0, None)
+    assert (source.in_distribution, source.classes, source.coarse_of) == (True, images.classes, ())
+    assert list(source.updates) == net.cycles("cascaded", kernel=EWS, steps=6)
+    assert list(source.operations) == net.operations(8, 8, "cascaded", kernel=EWS, steps=6)
+    assert source.made_with["torch"] == torch.__version__
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        replace(SHORT, split="validation", max_images=20, embeddings=True, dtype="float16"),
+        transient(2, trials=2, seed=3),
+        RecordingConfig(schedule="serial", max_images=20),
+    ],
+)
+def test_recording_with_the_config_of_a_header_is_the_same_recording(run, config):
+    (file,) = record(run, replace(config, max_images=20))
+    assert record(run, read_header(file).config) == {file: False}
+
+
+def test_data_with_other_classes_is_out_of_distribution(run, tmp_path):
+    place = image_folder(tmp_path / "other", [f"test/kind {number}" for number in range(12)], each=1, grey=True)
+    (file,) = record(run, replace(SHORT, data=str(place)))
+    trace = load_trace(file)
+    assert not trace.provenance.in_distribution
+    assert trace.labels.tolist() == list(range(12))  # two more than the network has
+    assert (trace.provenance.classes, trace.classes) == (run.inputs.classes, 10)
+    assert file.name.startswith("other-")
+
+
+def two_levels(labels, coarse, classes=("ant", "bee", "cat")):
+    labels = torch.tensor(labels)
+    pixels = torch.zeros(len(labels), 1, 8, 8, dtype=torch.uint8)
+    return Images("made", "test", pixels, labels, classes, torch.arange(len(labels)), torch.tensor(coarse), ("a", "b"))
+
+
+def test_every_class_has_one_coarse_class_or_there_are_none():
+    assert coarse_of(two_levels([2, 0, 1, 2], [1, 0, 0, 1])) == (0, 0, 1)
+    for labels, coarse in (([2, 0, 1, 2], [1, 0, 0, 0]), ([0, 1, 1], [0, 1, 1])):  # in two groups; not there
+        assert coarse_of(two_levels(labels, coarse)) == ()
+        assert coarse_of(replace(two_levels(labels, coarse), coarse=None)) == ()
+
+
+def test_coarse_classes_are_stored_for_the_network_s_own_classes(run):
+    names = run.inputs.classes
+    images = two_levels([*range(10)], [number % 2 for number in range(10)], names)
+    (trace,) = recorded(run, images, SHORT)
+    assert (trace.provenance.coarse_of, trace.provenance.coarse_classes) == ((0, 1) * 5, ("a", "b"))
+    (other,) = recorded(run, replace(images, name="other", classes=names[::-1]), SHORT)
+    assert (other.provenance.coarse_of, other.provenance.coarse_classes) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda run, images: (replace(run, weights="another"), images, SHORT, None),
+            "weights {weights:.12}..., not an",
+        ),
+        (lambda run, images: (run, replace(images, images=images.images + 1), SHORT, None), "images {images:.12}..."),
+        (lambda run, images: (run, images, replace(SHORT, embeddings=True), None), "embeddings False, not True"),
+        (lambda run, images: (run, images, SHORT, torch.arange(9, -1, -1)), "items"),
+        (lambda run, images: (run, images, SHORT, torch.arange(9)), "items"),
+    ],
+    ids=["weights", "images", "embeddings", "order", "count"],
+)
+def test_a_different_recording_of_the_same_name_is_refused_unless_overwritten(run, change, message):
+    images = some(10)
+    (file,) = record_images(run, images, SHORT)
+    before = file.read_bytes()
+    *other, items = change(run, images)
+    with pytest.raises(InputError, match=f"{file} was recorded with .*: add --overwrite to replace it") as raised:
+        record_images(*other, items=items)
+    assert message.format(weights=run.weights, images=images.fingerprint()) in str(raised.value)
+    assert file.read_bytes() == before
+    record_images(*other, items=items, overwrite=True)
+    assert file.read_bytes() != before
+    assert record_images(*other, items=items) == {file: False}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"seed": 1}, "seed 0, not 1"), ({"trials": 2}, "trials 1, not 2"), ({"steps": 3}, "steps 1, not 3")],
+)
+def test_other_noise_of_the_same_name_is_refused(run, change, message):
+    record_images(run, some(3), transient(1))
+    with pytest.raises(InputError, match=f"was recorded with {message}: add --overwrite"):
+        record_images(run, some(3), replace(transient(1), **change))
+
+
+def test_half_precision_is_not_enough_for_full_precision(run):
+    half = replace(SHORT, dtype="float16")
+    (file,) = record_images(run, some(3), half)
+    with pytest.raises(InputError, match="was recorded with dtype float16, not float32: add --overwrite"):
+        record_images(run, some(3), SHORT)
+    assert record_images(run, some(3), SHORT, overwrite=True) == {file: True}
+    assert record_images(run, some(3), half) == {file: False}  # more than is needed

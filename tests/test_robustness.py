@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,22 +11,22 @@ from hypothesis import strategies as st
 
 from cascaded.analysis.robustness import persistent_noise, transient_noise
 from cascaded.errors import InputError
-from cascaded.traces.config import Noising, Origin
 from cascaded.traces.trace import Trace
+from tests.made_traces import facts
 
-PERSISTENT = Noising("focus", "persistent", onset=1, frames=3, trials=2)
+PERSISTENT = {"noise": "focus", "protocol": "persistent", "steps": 3, "trials": 2}
 
 
 def confident(target, noise=None, **origin):
     """A trace with this confidence in the true class, (time, items); the true class is the second."""
     y = np.array(target, dtype=float)
     labels = np.ones(y.shape[1], dtype=np.int64)
-    return Trace(np.log(np.stack([1 - y, y], axis=-1)), labels, origin=Origin(noise=noise, **origin))
+    return Trace(np.log(np.stack([1 - y, y], axis=-1)), labels, **facts(**(noise or {}), **origin))
 
 
 def under(frames, **other):
     """Two clean steps, some noisy ones."""
-    return Noising("occlusion", "transient", **{"onset": 3, "frames": frames, **other})
+    return {"noise": "occlusion", "protocol": "transient", "steps": 2, "noise_frames": (frames,), "trials": 1, **other}
 
 
 @st.composite
@@ -54,13 +53,13 @@ def test_accuracy_is_told_trial_by_trial():
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 4), st.integers(0, 2**16))
 def test_items_stand_trial_by_trial(trials, images, time, seed):
     target = np.random.default_rng(seed).uniform(0.05, 0.95, (time, trials * images))
-    result = persistent_noise(confident(target, replace(PERSISTENT, trials=trials)))
+    result = persistent_noise(confident(target, {**PERSISTENT, "trials": trials}))
     for k in range(trials):
         assert result.by_trial[k] == pytest.approx((target[:, k * images : (k + 1) * images] > 0.5).mean(axis=1))
 
 
 def test_one_trial_has_no_error_bar():
-    result = persistent_noise(confident([[0.9, 0.1]], replace(PERSISTENT, trials=1)))
+    result = persistent_noise(confident([[0.9, 0.1]], {**PERSISTENT, "trials": 1}))
     assert math.isnan(result.sem)
     assert result.to_json()["sem over trials"] is None
 
@@ -83,7 +82,7 @@ def test_the_drop_is_averaged_over_items_and_then_over_numbers_of_frames(traces)
     drops = {}
     for trace in traces:
         y = np.exp(trace.logits[:, :, 1])
-        drops[trace.origin.noise.frames] = np.mean([y[-1, i] - np.mean(y[2:, i]) for i in range(trace.items)])
+        drops[trace.config.noise_frames[0]] = np.mean([y[-1, i] - np.mean(y[2:, i]) for i in range(trace.items)])
     assert result.frames.tolist() == sorted(drops)
     assert result.dip == pytest.approx([drops[n] for n in sorted(drops)])
     assert result.headline["dip"] == pytest.approx(np.mean(list(drops.values())))
@@ -120,10 +119,10 @@ def test_other_protocols_are_refused():
     with pytest.raises(InputError, match="there are no traces"):
         transient_noise([])
     with pytest.raises(InputError, match="sets in at step 5 of 4"):
-        transient_noise([confident([[0.5]] * 4, under(1, onset=5))])
+        transient_noise([confident([[0.5]] * 4, under(1, steps=4))])
 
 
-@pytest.mark.parametrize("what", ["model", "weights", "schedule", "kernel"])
+@pytest.mark.parametrize("what", ["method", "weights", "schedule", "kernel"])
 def test_traces_of_other_networks_are_refused(what):
     y = [[0.5, 0.6]] * 6
     with pytest.raises(InputError, match=f"{what} is .* in one trace and another one in another"):
@@ -133,11 +132,11 @@ def test_traces_of_other_networks_are_refused(what):
 def test_traces_of_other_noise_and_images_are_refused():
     y = [[0.5, 0.6]] * 6
     one = confident(y, under(1))
-    with pytest.raises(InputError, match="noise name is occlusion in one trace and focus in another"):
-        transient_noise([one, confident(y, replace(under(2), name="focus"))])
-    with pytest.raises(InputError, match="noise onset is 3 in one trace and 4 in another"):
-        transient_noise([one, confident(y, under(2, onset=4))])
-    with pytest.raises(InputError, match="noise trials is 1 in one trace and 2 in another"):
+    with pytest.raises(InputError, match="noise is occlusion in one trace and focus in another"):
+        transient_noise([one, confident(y, under(2, noise="focus"))])
+    with pytest.raises(InputError, match="onset is 3 in one trace and 4 in another"):
+        transient_noise([one, confident(y, under(2, steps=3))])
+    with pytest.raises(InputError, match="trials is 1 in one trace and 2 in another"):
         transient_noise([one, confident(y, under(2, trials=2))])
     with pytest.raises(InputError, match="two traces have 1 noisy frames"):
         transient_noise([one, one])

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import tyro
 
-from cascaded.cli.record import Showing
 from cascaded.exhibits import claimed, published
 from cascaded.paper.commands import commands_for
 from cascaded.paper.experiments import ACCURACY, FORMS, ITEMS, find_item
@@ -17,6 +16,7 @@ from cascaded.paper.rows import rows_of, shown_by
 from cascaded.paper.scales import SCALES
 from cascaded.paper.showings import shown_to
 from cascaded.results.groups import Condition, Group
+from cascaded.traces.config import RecordingConfig
 from cascaded.training.recipe import RECIPES
 from tests.made_materials import made_asked, made_material
 
@@ -110,7 +110,7 @@ def test_what_commands_record_is_what_networks_are_shown():
             shown = [each for network in work.networks for each in shown_to(network, item, scale)]
             for line, each in zip(lines, shown, strict=True):
                 words = [word for word in shlex.split(line)[3:] if word != "--embeddings"]
-                assert tyro.cli(Showing, args=words) == each.showing
+                assert tyro.cli(RecordingConfig, args=words) == each
                 assert line.endswith(" --embeddings") == each.embeddings
 
 

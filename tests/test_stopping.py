@@ -23,9 +23,9 @@ from cascaded.analysis.stopper import (
     train_stopper,
 )
 from cascaded.errors import InputError
-from cascaded.traces.config import Origin
 from cascaded.traces.store import load_trace, save_trace
 from cascaded.traces.trace import Trace
+from tests.made_traces import facts
 
 QUICK = StopperRecipe(hidden=16, rate=0.02, epochs=8, batch=64)
 
@@ -33,7 +33,7 @@ QUICK = StopperRecipe(hidden=16, rate=0.02, epochs=8, batch=64)
 def made(items=5, steps=4, classes=3, seed=0, **told):
     random = np.random.default_rng(seed)
     logits = 5 + 2 * random.normal(size=(steps, items, classes))
-    return Trace(logits, random.integers(classes, size=items), origin=Origin(**told))
+    return Trace(logits, random.integers(classes, size=items), **facts(**told))
 
 
 def settling(when, seed, classes=4, steps=8):

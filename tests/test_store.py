@@ -1,4 +1,4 @@
-"""Traces on disk: read by others as well, whole or not there, never unpickled."""
+"""Traces on disk: complete or absent, checked when read, never unpickled; and which of them belong to a run."""
 
 import json
 import os
@@ -6,18 +6,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from cascaded.errors import InputError
-from cascaded.traces.config import Origin
-from cascaded.traces.store import Form, Recording, load_trace, read_header, save_trace
+from cascaded.traces import store
+from cascaded.traces.config import Provenance, RecordingConfig
+from cascaded.traces.store import find_traces, group_folds, load_trace, read_header, save_trace, scan_traces
 from cascaded.traces.trace import Trace
+from cascaded.traces.writer import Form, Recording
+from cascaded.training.checkpoint import save
+from cascaded.training.runs import weights_digest
+from tests.made_traces import made_run, made_trace
 from tests.pictures import evil_pickle
 
 rng = np.random.default_rng(0)
-ORIGIN = Origin(run='runs/"odd" <name>/0', data="cifar10", split="test")
+CONFIG = RecordingConfig(data="cifar10", split="test", kernel="ews:0.9", steps=5, embeddings=True)
+SOURCE = Provenance(run='runs/"odd" <name>/0', lam=(1.0, 0.0), fold=(2, 10), classes=("ant", "bee", "cat"))
 
 
 def made(items=7, steps=5, classes=3, kind=np.float32, embeddings=True):
@@ -26,7 +33,7 @@ def made(items=7, steps=5, classes=3, kind=np.float32, embeddings=True):
         more = {"embeddings": rng.normal(size=(items, 4)).astype(kind), "head": rng.normal(size=(classes, 4))}
         more["head"] = more["head"].astype(np.float32)
     logits = rng.normal(size=(steps, items, classes)).astype(kind)
-    return Trace(logits, np.arange(items) % classes, np.arange(items)[::-1].copy(), ORIGIN, **more)
+    return Trace(logits, np.arange(items) % classes, np.arange(items)[::-1].copy(), CONFIG, SOURCE, **more)
 
 
 def arrays(trace):
@@ -39,7 +46,8 @@ def test_a_trace_comes_back_as_it_was_and_is_mapped(tmp_path, kind, embeddings):
     trace = made(kind=kind, embeddings=embeddings)
     save_trace(trace, tmp_path / "t.safetensors")
     back = load_trace(tmp_path / "t.safetensors")
-    assert back.origin == ORIGIN
+    dtype = np.dtype(kind).name
+    assert (back.config, back.provenance) == (replace(CONFIG, embeddings=embeddings, dtype=dtype), SOURCE)
     for name, values in arrays(trace).items():
         assert (getattr(back, name) is None) if values is None else np.array_equal(getattr(back, name), values)
     assert back.logits.dtype == kind
@@ -63,13 +71,13 @@ def test_double_precision_is_kept_as_single(tmp_path):
 def test_a_header_is_read_without_the_values(tmp_path):
     save_trace(made(), tmp_path / "t.safetensors")
     header = read_header(tmp_path / "t.safetensors")
-    assert (header.origin, header.steps, header.items, header.embeddings) == (ORIGIN, 5, 7, True)
+    assert (header.config, header.provenance, header.steps, header.items) == (CONFIG, SOURCE, 5, 7)
     assert len(header.digest) == 64
 
 
-def recording(file, trace, origin=ORIGIN):
+def recording(file, trace, source=SOURCE):
     form = Form({name: (values.dtype, values.shape) for name, values in arrays(trace).items()})
-    return Recording(file, form, origin)
+    return Recording(file, form, CONFIG, source)
 
 
 def write(to, trace, start, end):
@@ -87,7 +95,7 @@ def test_interrupted_anywhere_a_recording_goes_on_after_what_was_kept(tmp_path_f
         write(first, trace, start, end)
         first.keep(end)
     write(first, trace, 0, 0)
-    del first  # killed: what follows was neither written nor told
+    del first  # killed: nothing more was written
     second = recording(file, trace)
     assert second.done == (ends[until - 1] if until else 0)
     write(second, trace, second.done, trace.items)
@@ -102,7 +110,7 @@ def test_what_was_kept_of_another_recording_is_not_gone_on_with(tmp_path):
     first = recording(tmp_path / "t.safetensors", trace)
     write(first, trace, 0, 4)
     first.keep(4)
-    other = recording(tmp_path / "t.safetensors", trace, replace(ORIGIN, weights="other"))
+    other = recording(tmp_path / "t.safetensors", trace, replace(SOURCE, weights="other"))
     assert other.done == 0
     assert recording(tmp_path / "t.safetensors", trace).done == 0
 
@@ -153,12 +161,12 @@ def test_other_files_are_refused(tmp_path):
     save_file({"weight": np.zeros(3)}, file)
     with pytest.raises(InputError, match="is a safetensors file but no trace: give one that cascaded record wrote"):
         load_trace(file)
-    about = {"cascaded": json.dumps({"format": 9, "origin": {}}), "sha256": ""}
+    about = {"cascaded": json.dumps({"format": 1, "origin": {}}), "sha256": ""}
     save_file({"logits": np.zeros((2, 1, 2), np.float32), "labels": np.zeros(1, np.int64)}, file, about)
-    with pytest.raises(InputError, match="is a trace of format 9, this cascaded reads 1: update it"):
+    with pytest.raises(InputError, match="is a trace of format 1, this version reads format 2: record it again"):
         read_header(file)
     save_file({"logits": np.zeros((2, 1, 2), np.int32)}, file, about)
-    with pytest.raises(InputError, match="holds I32, a trace holds I64, F32, F16"):
+    with pytest.raises(InputError, match="has values of type I32, a trace has I64, F32, F16"):
         read_header(file)
 
 
@@ -168,3 +176,82 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
         InputError, match=r"cannot be written \(.*\), it needs 0\.0 MiB: make room, or choose another place"
     ):
         save_trace(made(), tmp_path / "file" / "t.safetensors")
+
+
+def test_headers_that_are_damaged_are_refused_in_one_sentence(tmp_path):
+    file = tmp_path / "t.safetensors"
+    arrays = {"logits": np.zeros((2, 1, 2), np.float32), "labels": np.zeros(1, np.int64)}
+    for config in ({"steps": "nine"}, {"noise_frames": 3}, {"dtype": "int8"}, []):
+        about = {"format": 2, "config": config, "provenance": {}}
+        save_file(arrays, file, {"cascaded": json.dumps(about), "sha256": ""})
+        with pytest.raises(InputError, match=r"the header of .* cannot be read \(.*\): record it again"):
+            read_header(file)
+
+
+def test_a_digest_is_checked_once_until_the_file_changes(tmp_path, monkeypatch):
+    file, calls = tmp_path / "t.safetensors", []
+    save_trace(made(), file)
+    digest_of = store.digest_of
+    monkeypatch.setattr(store, "digest_of", lambda arrays: calls.append(1) or digest_of(arrays))
+    load_trace(file)
+    load_trace(file)
+    assert len(calls) == 1
+    save_trace(made(), file)
+    load_trace(file)
+    assert len(calls) == 2
+
+
+# --- the traces of a run
+
+
+def fold_trace(number, **options):
+    return made_trace(number, items=4, indices=np.arange(number - 1, 12, 3), split="validation", **options)
+
+
+def made_folds(place, *numbers, of=3, trace=fold_trace):
+    runs = [place / "cascaded-td" / f"fold{number}of{of}" / "0" for number in numbers]
+    for number, run in zip(numbers, runs, strict=True):
+        made_run(run, {"t": trace(number), f"only{number}": trace(number)}, fold=(number, of))
+    return runs
+
+
+def test_a_run_has_the_traces_of_its_current_weights(tmp_path):
+    run = made_run(tmp_path / "0")
+    save(run, 1, {"w": torch.arange(3.0)}, {}, {"step": 1})
+    now, trace = weights_digest(run), made_trace()
+    made_run(run, {"own": made_trace(weights=now), "old": made_trace(weights="f" * 64)})
+    (found,), skipped = scan_traces(run)
+    assert (found.name, found.files, found.images) == ("own", (run / "traces" / "own.safetensors",), 40)
+    assert np.array_equal(found.load().logits, trace.logits)
+    assert f"has weights ffffffffffff, the last checkpoint has {now[:12]}: record it with --overwrite" in skipped["old"]
+
+
+def test_other_files_among_the_traces_are_skipped_with_a_reason(tmp_path):
+    run, marker = made_run(tmp_path / "0", {"t": made_trace()}), tmp_path / "marker"
+    (run / "traces" / "evil.safetensors").write_bytes(evil_pickle(marker))
+    assert [found.name for found in find_traces(run)] == ["t"]
+    assert "is no trace" in scan_traces(run)[1]["evil"]
+    assert not marker.exists()
+
+
+def test_the_folds_of_a_cross_validation_are_joined(tmp_path):
+    runs = made_folds(tmp_path, 1, 2, 3)
+    assert group_folds(runs) == [tuple(runs)]
+    (found,), skipped = scan_traces(runs)
+    assert "only2.safetensors exists for 1 of 3 folds: record the other folds as well" in skipped["only2"]
+    whole = found.load()
+    assert whole.indices.tolist() == list(range(12))
+    assert np.array_equal(whole.logits[:, 1], fold_trace(2).logits[:, 0])
+    assert (found.provenance, found.images) == (whole.provenance, 12)
+
+
+def test_incomplete_cross_validations_are_single_runs(tmp_path):
+    runs = [*made_folds(tmp_path, 1, 2), *made_folds(tmp_path, 1, 2, of=2)]
+    assert group_folds(runs) == [(runs[0],), (runs[1],), tuple(runs[2:])]
+
+
+def test_traces_of_the_same_images_are_not_joined(tmp_path):
+    runs = made_folds(tmp_path, 1, 2, of=2, trace=made_trace)
+    traces, skipped = scan_traces(runs)
+    assert traces == []
+    assert "has the same images in all folds and cannot be joined: analyze one fold" in skipped["t"]

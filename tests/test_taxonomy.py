@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from cascaded.analysis.taxonomy import taxonomic_compliance
 from cascaded.errors import InputError
-from cascaded.traces.config import Origin
 from cascaded.traces.trace import Trace
+from tests.made_traces import facts
 
 
 def said(answers, labels, coarse_of):
     """A trace that gives these answers, (time, items)."""
     logits = np.eye(len(coarse_of))[np.array(answers)]
-    return Trace(logits, np.array(labels, dtype=np.int64), origin=Origin(coarse_of=tuple(coarse_of)))
+    return Trace(logits, np.array(labels, dtype=np.int64), **facts(coarse_of=tuple(coarse_of)))
 
 
 @st.composite
@@ -31,7 +31,7 @@ def traces(draw):
 
 @given(traces())
 def test_compliance_is_counted_item_by_item(trace):
-    result, coarse = taxonomic_compliance(trace), trace.origin.coarse_of
+    result, coarse = taxonomic_compliance(trace), trace.provenance.coarse_of
     for t in range(trace.steps):
         wrong = [
             coarse[answer] == coarse[label]
@@ -50,7 +50,7 @@ def test_the_order_of_items_changes_nothing(trace, seed):
 
 @given(traces())
 def test_chance_is_what_wrong_answers_reach_that_are_drawn_evenly(trace):
-    coarse = trace.origin.coarse_of
+    coarse = trace.provenance.coarse_of
     shares = [
         np.mean([coarse[other] == coarse[label] for other in range(trace.classes) if other != label])
         for label in trace.labels.tolist()
@@ -91,8 +91,8 @@ def test_one_class_cannot_be_mistaken():
 def test_data_with_one_level_are_refused():
     trace = said([[0, 1]], [0, 1], [0, 1])
     with pytest.raises(InputError, match="cifar10 has one level of classes, compliance needs two: record data such as"):
-        taxonomic_compliance(Trace(trace.logits, trace.labels, origin=Origin(data="cifar10")))
+        taxonomic_compliance(Trace(trace.logits, trace.labels, **facts(data="cifar10")))
     with pytest.raises(InputError, match="has 2 classes and tells the coarse class of 3"):
-        taxonomic_compliance(Trace(trace.logits, trace.labels, origin=Origin(coarse_of=(0, 1, 1))))
+        taxonomic_compliance(Trace(trace.logits, trace.labels, **facts(coarse_of=(0, 1, 1))))
     with pytest.raises(InputError, match="svhn"):
-        taxonomic_compliance(Trace(trace.logits, trace.labels, origin=Origin(data="svhn", known=False)))
+        taxonomic_compliance(Trace(trace.logits, trace.labels, **facts(data="svhn", in_distribution=False)))

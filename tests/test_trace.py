@@ -1,22 +1,23 @@
-"""A trace: what it holds fits together, and what does not is refused."""
+"""A trace: its arrays fit together, and others are refused."""
 
 import numpy as np
 import pytest
 
 from cascaded.errors import InputError
-from cascaded.traces.config import Noising, Origin
-from cascaded.traces.trace import Trace, check_same_items, joined
+from cascaded.traces.config import Provenance
+from cascaded.traces.trace import Trace, check_same_items, join
+from tests.made_traces import facts
 
 rng = np.random.default_rng(0)
 
 
-def made(items=6, steps=4, classes=3, indices=None, **origin):
+def made(items=6, steps=4, classes=3, indices=None, **values):
     logits = rng.normal(size=(steps, items, classes)).astype(np.float32)
     labels = np.arange(items) % classes
-    return Trace(logits, labels, indices, Origin(**origin))
+    return Trace(logits, labels, indices, **facts(**values))
 
 
-def test_items_are_counted_from_zero_where_nothing_else_is_said():
+def test_rows_are_counted_from_zero_by_default():
     trace = made()
     assert (trace.steps, trace.items, trace.classes) == (4, 6, 3)
     assert trace.indices.tolist() == [0, 1, 2, 3, 4, 5]
@@ -27,9 +28,9 @@ def test_costs_add_up_from_the_first_step_on():
     assert trace.cost().tolist() == [1, 2, 3, 4]
     assert trace.cost("updates").tolist() == [0, 2, 3, 3]
     assert trace.cost("operations").tolist() == [10, 30, 40, 40]
-    with pytest.raises(InputError, match="has 4 steps and tells the updates of 0: record it with cascaded record"):
+    with pytest.raises(InputError, match="has 4 steps and updates for 0 of them: record it with cascaded record"):
         made().cost("updates")
-    with pytest.raises(InputError, match="unit is 'seconds': say steps, updates or operations"):
+    with pytest.raises(InputError, match="unit is 'seconds': use steps, updates or operations"):
         made().cost("seconds")
 
 
@@ -42,20 +43,20 @@ def test_selecting_keeps_what_belongs_together():
 
 
 def test_a_trial_is_every_image_once():
-    noise = Noising("focus", "persistent", 1, 4, trials=3)
-    trace = made(indices=np.array([7, 9] * 3), noise=noise)
+    noise = {"noise": "focus", "protocol": "persistent", "steps": 4, "trials": 3}
+    trace = made(indices=np.array([7, 9] * 3), **noise)
     assert trace.trial(1).indices.tolist() == [7, 9]
     assert np.array_equal(trace.trial(2).logits, trace.logits[:, 4:])
-    assert trace.trial(2).origin.trials == 1
-    with pytest.raises(InputError, match="trial 3 is asked for, there are 3"):
+    assert trace.trial(2).trials == 1
+    with pytest.raises(InputError, match="trial 3 does not exist, the trace has 3"):
         trace.trial(3)
     with pytest.raises(InputError, match="5 items are not 3 trials of equal length"):
-        made(items=5, noise=noise)
+        made(items=5, **noise)
 
 
 def test_folds_are_joined_in_the_order_of_their_source():
     one, other = made(3, indices=np.array([5, 0, 2])), made(2, indices=np.array([1, 4]))
-    whole = joined([one, other])
+    whole = join([one, other])
     assert whole.indices.tolist() == [0, 1, 2, 4, 5]
     assert np.array_equal(whole.logits[:, 0], one.logits[:, 1])
     assert np.array_equal(whole.logits[:, 3], other.logits[:, 1])
@@ -63,14 +64,14 @@ def test_folds_are_joined_in_the_order_of_their_source():
 
 
 def test_traces_that_do_not_belong_together_are_not_joined():
-    with pytest.raises(InputError, match="two of the traces hold the same image"):
-        joined([made(), made()])
+    with pytest.raises(InputError, match="two of the traces contain the same image"):
+        join([made(), made()])
     with pytest.raises(InputError, match="one trace has 4 steps and 3 classes, another 5 and 3: record both alike"):
-        joined([made(), made(steps=5)])
-    with pytest.raises(InputError, match="recorded on cifar10, the other on svhn: record both on the same --data"):
-        joined([made(data="cifar10"), made(data="svhn")])
+        join([made(), made(steps=5)])
+    with pytest.raises(InputError, match="recorded on cifar10, the other on svhn: record both with the same --data"):
+        join([made(data="cifar10"), made(data="svhn")])
     with pytest.raises(InputError, match="there are no traces to join"):
-        joined([])
+        join([])
 
 
 def test_traces_of_other_items_are_not_compared():
@@ -80,10 +81,10 @@ def test_traces_of_other_items_are_not_compared():
         check_same_items(mine, made(data="a", split="train", images="0" * 64))
     with pytest.raises(InputError, match=r"recorded on images 000000000000, the other on images 111111111111"):
         check_same_items(mine, made(data="a", split="test", images="1" * 64))
-    with pytest.raises(InputError, match="one trace has 6 items, the other 5: record both with the same --limit"):
+    with pytest.raises(InputError, match="one trace has 6 items, the other 5: record both with the same --max-images"):
         check_same_items(made(), made(5))
     swapped = np.array([0, 1, 3, 2, 4, 5])
-    with pytest.raises(InputError, match="item 2 is image 2 in one trace and 3 in the other: bring them"):
+    with pytest.raises(InputError, match="item 2 is image 2 in one trace and 3 in the other: sort both"):
         check_same_items(made(), made(indices=swapped))
 
 
@@ -91,25 +92,27 @@ def test_what_does_not_fit_together_is_refused():
     logits, labels = np.zeros((4, 6, 3), np.float32), np.zeros(6, np.int64)
     with pytest.raises(InputError, match=r"logits have shape \(4, 6\): give \(time, items, classes\)"):
         Trace(np.zeros((4, 6), np.float32), labels)
-    with pytest.raises(InputError, match=r"labels \(5,\) and indices \(5,\): give one label and one index an item"):
+    with pytest.raises(InputError, match=r"labels \(5,\) and indices \(5,\): give one label and one index per item"):
         Trace(logits, labels[:5])
     with pytest.raises(InputError, match="logits are int64: give floating point"):
         Trace(logits.astype(np.int64), labels)
     with pytest.raises(InputError, match="label 3 is none of the 3 classes, 0 to 2"):
         Trace(logits, labels + 3)
-    assert Trace(logits, labels + 3, origin=Origin(known=False)).items == 6
-    spoilt = logits.copy()
-    spoilt[2, 1, 0] = np.nan
+    assert Trace(logits, labels + 3, provenance=Provenance(in_distribution=False)).items == 6
+    broken = logits.copy()
+    broken[2, 1, 0] = np.nan
     with pytest.raises(InputError, match="logits at step 3 are not all finite"):
-        Trace(spoilt, labels)
+        Trace(broken, labels)
     with pytest.raises(InputError, match=r"embeddings have shape \(6, 8\) and the head \(3, 7\) for 6 items"):
         Trace(logits, labels, embeddings=np.zeros((6, 8)), head=np.zeros((3, 7)))
 
 
-def test_folds_of_other_models_are_not_joined():
+def test_folds_of_other_networks_are_not_joined():
     one = made(3, indices=np.array([0, 1, 2]), kernel="osd")
-    with pytest.raises(InputError, match=r"kernel is osd in one trace and ews:0.9 in another: join folds of one model"):
-        joined([one, made(3, indices=np.array([3, 4, 5]), kernel="ews:0.9")])
+    with pytest.raises(
+        InputError, match=r"kernel is osd in one trace and ews:0.9 in another: join folds of one network"
+    ):
+        join([one, made(3, indices=np.array([3, 4, 5]), kernel="ews:0.9")])
 
 
 def test_other_things_than_arrays_are_refused_with_the_way_out():

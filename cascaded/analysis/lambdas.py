@@ -55,7 +55,7 @@ def lambda_effect(traces: Mapping[str, Sequence[Trace]], reference: str = "1") -
         traces: For every lambda, a trace of each seed; all of the same images.
         reference: The lambda that others are held against.
     """
-    by_seed = {name: {trace.origin.seed: trace for trace in each} for name, each in traces.items()}
+    by_seed = {name: {trace.provenance.seed: trace for trace in each} for name, each in traces.items()}
     seeds = sorted(set.intersection(*(set(each) for each in by_seed.values()))) if by_seed else []
     if not seeds:
         told = ", ".join(f"{name} has {sorted(each) or 'none'}" for name, each in by_seed.items())

@@ -168,10 +168,8 @@ def _chosen_theta(confidence: Float64[np.ndarray, "items"], failing: float) -> f
 
 
 def _check_gallery(trace: Trace, latency: SelectionLatency, each: int) -> None:
-    if trace.origin.trials > 1:
-        raise InputError(
-            f"the trace shows every image in {trace.origin.trials} trials: take one of them with trace.trial(0)"
-        )
+    if trace.trials > 1:
+        raise InputError(f"the trace shows every image in {trace.trials} trials: take one of them with trace.trial(0)")
     if len(latency.steps) != trace.items:
         raise InputError(
             f"the trace has {trace.items} items, the latency is of {len(latency.steps)}: compute it from this trace"

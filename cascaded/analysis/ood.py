@@ -138,7 +138,7 @@ def features(trace: Trace, form: Form, last: bool = False) -> Float32[np.ndarray
     if form not in FORMS:
         raise InputError(f"form is {form!r}: say {', '.join(FORMS[:-1])} or {FORMS[-1]}")
     if last:
-        trace = Trace(trace.logits[-1:], trace.labels, trace.indices, trace.origin)
+        trace = Trace(trace.logits[-1:], trace.labels, trace.indices, trace.config, trace.provenance)
     if form in ("msp", "entropy"):
         return (confidence if form == "msp" else entropy)(trace).T.astype(np.float32, order="C")
     read = np.empty((trace.items, trace.steps, trace.classes), np.float32)
@@ -227,15 +227,15 @@ def _scored(
 
 def check_same_network(mine: Trace, yours: Trace) -> None:
     """Two traces are of one network that ran in one way, whatever images it was shown."""
-    a, b = mine.origin, yours.origin
+    a, b = mine.provenance, yours.provenance
     if a.weights != b.weights:
         raise InputError(
             f"one trace is of {a.run or 'no run'}, weights {a.weights[:12] or 'unknown'}, the other of "
             f"{b.run or 'no run'}, weights {b.weights[:12] or 'unknown'}: record both from the same run"
         )
     for what, x, y in (
-        ("kernel", a.kernel, b.kernel),
-        ("schedule", a.schedule, b.schedule),
+        ("kernel", mine.config.kernel, yours.config.kernel),
+        ("schedule", mine.config.schedule, yours.config.schedule),
         ("number of steps", mine.steps, yours.steps),
         ("number of classes", mine.classes, yours.classes),
     ):
@@ -245,10 +245,12 @@ def check_same_network(mine: Trace, yours: Trace) -> None:
 
 def check_apart(validation: Trace, test: Trace) -> None:
     """No image that is trained on is scored. Traces made by hand do not tell what they show and pass."""
-    a, b = validation.origin, test.origin
+    a, b = validation.config, test.config
     if validation is test:
         raise InputError("one trace is given as validation and as test: give traces of different images")
-    if not a.images or a.images != b.images:  # whatever they are called: splits of two names can be one file
+    if (
+        not validation.provenance.images or validation.provenance.images != test.provenance.images
+    ):  # whatever they are called: splits of two names can be one file
         return
     both = np.intersect1d(validation.indices, test.indices)
     if len(both):

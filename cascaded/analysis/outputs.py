@@ -52,9 +52,10 @@ def entropy(trace: Trace) -> Float64[np.ndarray, "time items"]:
 
 def check_known(trace: Trace) -> None:
     """The labels are numbers of the network's classes."""
-    if not trace.origin.known:
+    if not trace.provenance.in_distribution:
         raise InputError(
-            f"{trace.origin.data} {trace.origin.split} shows other classes than {trace.origin.run or 'the network'} "
+            f"{trace.config.data} {trace.config.split} shows other classes than "
+            f"{trace.provenance.run or 'the network'} "
             "knows, so that no answer is right: record the data it was trained for"
         )
 

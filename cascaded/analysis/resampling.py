@@ -51,7 +51,7 @@ def of_selection_latency(latency: SelectionLatency) -> dict[str, Statistic]:
 
 def of_taxonomic_compliance(trace: Trace) -> dict[str, Statistic]:
     """Compliance at both ends, on average over steps, and above what the labels drawn would have by chance."""
-    coarse, answers = np.array(trace.origin.coarse_of), outputs.answers(trace)
+    coarse, answers = np.array(trace.provenance.coarse_of), outputs.answers(trace)
     by_chance = ((coarse == coarse[trace.labels][:, None]).sum(axis=1) - 1) / max(1, trace.classes - 1)
     wrong = answers != trace.labels
     near = wrong & (coarse[answers] == coarse[trace.labels])
@@ -72,16 +72,16 @@ def of_taxonomic_compliance(trace: Trace) -> dict[str, Statistic]:
 def of_persistent_noise(trace: Trace) -> dict[str, Statistic]:
     """Final accuracy, over all trials of the images drawn."""
     right = outputs.answers(trace)[-1] == trace.labels
-    return {"accuracy": _mean_of(right.reshape(trace.origin.trials, -1).mean(axis=0))}
+    return {"accuracy": _mean_of(right.reshape(trace.trials, -1).mean(axis=0))}
 
 
 def of_transient_noise(traces: Sequence[Trace]) -> dict[str, Statistic]:
     """Drop in integrated performance and final confidence, each the mean over numbers of noisy frames and trials."""
     dips, finals = [], []
     for trace in traces:
-        assert trace.origin.noise is not None
-        y = outputs.target_confidence(trace).reshape(trace.steps, trace.origin.trials, -1).mean(axis=1)
-        dips.append(y[-1] - y[trace.origin.noise.onset - 1 :].mean(axis=0))
+        assert trace.config.onset is not None
+        y = outputs.target_confidence(trace).reshape(trace.steps, trace.trials, -1).mean(axis=1)
+        dips.append(y[-1] - y[trace.config.onset - 1 :].mean(axis=0))
         finals.append(y[-1])
     return {
         "dip": _mean_of(np.mean(dips, axis=0)),

@@ -12,11 +12,11 @@ from jaxtyping import Float64, Int64
 from cascaded.analysis import outputs
 from cascaded.analysis.statistics import plain, sem
 from cascaded.errors import InputError
-from cascaded.traces.config import Noising, Protocol
+from cascaded.traces.config import NoiseProtocol, RecordingConfig
 from cascaded.traces.trace import Trace, check_same_items
 
-SAME_NETWORK = ("model", "weights", "schedule", "kernel")
-SAME_NOISE = ("name", "onset", "trials")
+SAME_NETWORK = ("method", "weights")
+SAME_CONFIG = ("schedule", "kernel", "noise", "onset", "trials")
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def persistent_noise(trace: Trace) -> PersistentNoise:
         trace: Recorded under persistent noise; items stand trial by trial.
     """
     noise = _noise(trace, "persistent")
-    right = outputs.right(trace).reshape(trace.steps, noise.trials, -1)
-    return PersistentNoise(noise.name, right.mean(axis=2).T)
+    right = outputs.right(trace).reshape(trace.steps, trace.trials, -1)
+    return PersistentNoise(str(noise.noise), right.mean(axis=2).T)
 
 
 def transient_noise(traces: Sequence[Trace]) -> TransientNoise:
@@ -111,20 +111,20 @@ def transient_noise(traces: Sequence[Trace]) -> TransientNoise:
     noise = _noise(traces[0], "transient")
     for other in traces[1:]:
         _check_alike(traces[0], noise, other)
-    order = sorted(traces, key=lambda trace: _noise(trace, "transient").frames)
-    frames = np.array([_noise(trace, "transient").frames for trace in order], dtype=np.int64)
+    order = sorted(traces, key=lambda trace: _noise(trace, "transient").noise_frames[0])
+    frames = np.array([_noise(trace, "transient").noise_frames[0] for trace in order], dtype=np.int64)
     if (twice := frames[1:][np.diff(frames) == 0]).size:
         raise InputError(f"two traces have {twice[0]} noisy frames: give one for each number of them")
     confidence = tuple(outputs.target_confidence(trace).mean(axis=1) for trace in order)
-    dip = np.array([y[-1] - y[noise.onset - 1 :].mean() for y in confidence])
-    return TransientNoise(noise.name, noise.onset, frames, dip, confidence)
+    dip = np.array([y[-1] - y[(noise.onset or 1) - 1 :].mean() for y in confidence])
+    return TransientNoise(str(noise.noise), noise.onset or 1, frames, dip, confidence)
 
 
-def _noise(trace: Trace, protocol: Protocol) -> Noising:
-    noise = trace.origin.noise
-    if noise is None or noise.protocol != protocol:
-        told = "no noise" if noise is None else f"{noise.protocol} noise"
-        raise InputError(f"{trace.origin} has {told}, {protocol} noise is measured here: record a trace under it")
+def _noise(trace: Trace, protocol: NoiseProtocol) -> RecordingConfig:
+    noise = trace.config
+    if noise.noise is None or noise.protocol != protocol or noise.onset is None:
+        told = "no noise" if noise.noise is None else f"{noise.protocol} noise"
+        raise InputError(f"{trace.description} has {told}, {protocol} noise is measured here: record a trace under it")
     if not 1 <= noise.onset <= trace.steps:
         raise InputError(
             f"noise sets in at step {noise.onset} of {trace.steps}: it must be one of them, counted from 1; record the "
@@ -133,12 +133,12 @@ def _noise(trace: Trace, protocol: Protocol) -> Noising:
     return noise
 
 
-def _check_alike(first: Trace, noise: Noising, other: Trace) -> None:
+def _check_alike(first: Trace, noise: RecordingConfig, other: Trace) -> None:
     """Two traces differ in the number of noisy frames, and so of steps, alone."""
     check_same_items(first, other)
-    pairs = [(what, getattr(first.origin, what), getattr(other.origin, what)) for what in SAME_NETWORK]
+    pairs = [(what, getattr(first.provenance, what), getattr(other.provenance, what)) for what in SAME_NETWORK]
     yours = _noise(other, "transient")
-    pairs += [(f"noise {what}", getattr(noise, what), getattr(yours, what)) for what in SAME_NOISE]
+    pairs += [(what, getattr(noise, what), getattr(yours, what)) for what in SAME_CONFIG]
     for what, a, b in pairs:
         if a != b:
             raise InputError(

@@ -89,9 +89,9 @@ class Form:
                 f"trace has {trace.steps} steps, this stopper was trained on {self.steps}: record it again with "
                 f"--steps {self.steps}"
             )
-        if trace.origin.kernel != self.kernel:
+        if trace.config.kernel != self.kernel:
             raise InputError(
-                f"trace was recorded under {trace.origin.kernel}, this stopper was trained under {self.kernel}: record "
+                f"trace was recorded under {trace.config.kernel}, this stopper was trained under {self.kernel}: record "
                 f"it again with --kernel {self.kernel}"
             )
 
@@ -186,7 +186,7 @@ def load_stopper(file: Path | str) -> Stopper:
 
 def form_of(trace: Trace, hidden: int = StopperRecipe.hidden) -> Form:
     """What a stopper is made for that is trained on a trace."""
-    return Form(trace.classes, trace.steps, trace.origin.kernel, hidden, str(trace.origin))
+    return Form(trace.classes, trace.steps, trace.config.kernel, hidden, trace.description)
 
 
 def settled_targets(trace: Trace) -> Bool[np.ndarray, "time items"]:

@@ -80,10 +80,10 @@ def taxonomic_compliance(trace: Trace) -> TaxonomicCompliance:
 
 def _checked_coarse(trace: Trace) -> tuple[int, ...]:
     outputs.check_known(trace)
-    coarse = trace.origin.coarse_of
+    coarse = trace.provenance.coarse_of
     if not coarse:
         raise InputError(
-            f"{trace.origin.data or 'the trace'} has one level of classes, compliance needs two: record data such as "
+            f"{trace.config.data or 'the trace'} has one level of classes, compliance needs two: record data such as "
             "cifar100, or give the origin coarse_of"
         )
     if len(coarse) != trace.classes:

@@ -11,12 +11,10 @@ import numpy as np
 import torch
 
 from cascaded import Spec, analysis
-from cascaded.cascade.kernels import OneStepDelay
 from cascaded.data.images import Images
 from cascaded.models.networks import make_network
-from cascaded.traces.config import Origin
-from cascaded.traces.protocols import Still
-from cascaded.traces.record import PIXELS, record
+from cascaded.traces.config import Provenance, RecordingConfig
+from cascaded.traces.record import PIXELS, record_images
 from cascaded.traces.trace import Trace
 from cascaded.training.load import Trained
 from cascaded.training.runs import Inputs
@@ -42,7 +40,8 @@ def time_recording(
         half = items // 2
         serial = _evaluate(run, images, slice(None, half), on_progress)
         start = time.perf_counter()
-        record(run, images, Still(OneStepDelay(), "cascaded", net.settle_steps), told=on_progress)
+        record_images(run, images, RecordingConfig(steps=net.settle_steps))
+        on_progress(items)
         recorded = time.perf_counter() - start
         serial += _evaluate(run, images, slice(half, None), on_progress)
     return {"width": width, "items": items, "serial": serial, "record": recorded, "time_of_serial": recorded / serial}
@@ -66,7 +65,7 @@ def time_analyses(shape: tuple[int, int, int] = TRACE) -> dict[str, float]:
     labels = generator.integers(classes, size=items)
     logits = generator.normal(size=shape).astype(np.float32)
     logits[:, np.arange(items), labels] += np.linspace(0, 4, steps, dtype=np.float32)[:, None]
-    trace = Trace(logits, labels, origin=Origin(coarse_of=tuple(each // 2 for each in range(classes))))
+    trace = Trace(logits, labels, provenance=Provenance(coarse_of=tuple(each // 2 for each in range(classes))))
     measures = {"random": generator.normal(size=items)}
     latency = analysis.selection_latency(trace).steps
     analyses: dict[str, Callable[[], object]] = {

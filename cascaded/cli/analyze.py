@@ -73,7 +73,7 @@ def analyse(
     with progress("analysing", len(subjects) * len(names)) as bar:
         for subject in subjects:
             bar.say(f"{subject.name}: {counted(len(subject.traces), 'trace')}")
-            if not subject.has_test and (splits := sorted({found.header.origin.split for found in subject.traces})):
+            if not subject.has_test and (splits := sorted({str(found.config.split) for found in subject.traces})):
                 bar.say(f"{subject.spec.data} has no test split: results are of the {' and '.join(splits)} split")
             all_answered.append(_answered(subject, names, settings, again, bar))
     _tell(all_answered, names, galleries, console)
@@ -146,7 +146,7 @@ def _draw(answered: Answered, console: Console) -> None:
     for (analysis, of), (question, result) in answered.answers.items():
         if analysis == "selection_latency":
             try:
-                origin = question.judged.origin
+                origin = question.judged.config
                 file = draw_gallery(answered.subject, of, origin.split, origin.images, result)
                 say(console, f"wrote {file}")
             except InputError as error:  # results do not need the images, pictures do

@@ -9,10 +9,10 @@ from typing import Annotated
 import tyro
 from tyro.conf import DisallowNone
 
-from cascaded.cli.record import Showing
 from cascaded.cli.sweep import sweep
 from cascaded.errors import InputError
 from cascaded.shell import help_default, program
+from cascaded.traces.config import RecordingConfig
 from cascaded.training.method import MethodName
 from cascaded.training.options import Options
 from cascaded.training.sweep import plan
@@ -50,11 +50,14 @@ def crossval(
         out: Where runs and traces are kept.
         jobs: Runs at a time on this machine.
     """
-    showing = Showing(split="validation", kernel=kernel, steps=steps)
-    showing.check()
+    dtype = "float16" if half else "float32"
+    config = RecordingConfig(split="validation", kernel=kernel, steps=steps, embeddings=True, dtype=dtype)
+    from cascaded.traces.protocols import check_config
+    from cascaded.traces.record import record
+
+    check_config(config)
     lams = () if lam is None else (lam,)
     sweep(options, models=(model,), lam=lams, seeds=(seed,), folds=folds, out=out, jobs=jobs)
-    from cascaded.cli.record import record_run
     from cascaded.training.distributed import choose_device
     from cascaded.training.load import load_run
     from cascaded.training.runs import is_done
@@ -67,6 +70,6 @@ def crossval(
         )
     for job in runs:
         run = load_run(job.folder, choose_device(options.device))
-        for file, new in record_run(run, showing, embeddings=True, half=half).items():
+        for file, new in record(run, config).items():
             print(f"wrote {file}" if new else f"there already: {file}")
     print(f"next: {program()} analyse {shlex.quote(str(out))}")

@@ -53,10 +53,9 @@ def clock(
     found = find_runs(runs)
     import torch
 
-    from cascaded.cli.record import use_threads
     from cascaded.files import write_json
     from cascaded.progress import say, wide_console
-    from cascaded.training.distributed import choose_device
+    from cascaded.training.distributed import choose_device, use_threads
     from cascaded.training.load import load_run
 
     use_threads(threads)
@@ -77,11 +76,10 @@ def clock_run(
     """Time one network, with a progress bar; how many images that was, where there are fewer than the limit."""
     from cascaded.progress import counted, progress
     from cascaded.runtime.early_exit import clock as take_times
-    from cascaded.traces.shown import shown_images
+    from cascaded.traces.select import limit_images, select_images
 
-    images, items = shown_images(run, None)
-    if limit < len(items):
-        images, items = shown_images(run, None, limit=limit)
+    images, items = select_images(run)
+    items = limit_images(images, items, limit)
     schedules = ("serial",) if run.net.heads == "shallow_deep" else ("serial", "cascaded")
     device = next(run.net.parameters()).device
     shown, labels = run.normalised(images.images[items].to(device)), images.labels[items]

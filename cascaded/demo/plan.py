@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cascaded.cli.record import Showing
 from cascaded.errors import InputError
 from cascaded.files import read_json, write_json
-from cascaded.paper.stages import Shown
+from cascaded.traces.config import RecordingConfig
 from cascaded.training.method import make_method
 from cascaded.training.options import Options
 from cascaded.training.sweep import Job, plan
@@ -63,25 +62,25 @@ class Plan:
         """The runs of all seeds, model by model."""
         return [job for model, lam in self.models for job in plan((model,), (lam,) if lam else (), seeds, out)]
 
-    def shown(self, job: Job) -> list[Shown]:
+    def shown(self, job: Job) -> list[RecordingConfig]:
         """What the network of a run is shown."""
-        test = Showing(limit=self.test)
-        persistent = Showing(noise=NOISE, trials=1, limit=self.noisy)
+        test = RecordingConfig(max_images=self.test)
+        persistent = RecordingConfig(noise=NOISE, trials=1, max_images=self.noisy)
         own = [
-            Shown(Showing(split="validation", limit=self.validation)),
-            Shown(persistent),
-            Shown(replace(persistent, protocol="transient")),
+            RecordingConfig(split="validation", max_images=self.validation),
+            persistent,
+            replace(persistent, protocol="transient"),
         ]
         if make_method(job.model).schedule == "serial":  # where nothing is delayed, time is as fine as it gets
-            return [Shown(test, embeddings=True, states=self.watched), *own]
-        return [Shown(test, states=self.watched), *own, *self._in_fine_time()]
+            return [replace(test, embeddings=True, activations=self.watched), *own]
+        return [replace(test, activations=self.watched), *own, *self._in_fine_time()]
 
-    def _in_fine_time(self) -> list[Shown]:
-        fine = Showing(kernel=FINE, steps=self.steps)
+    def _in_fine_time(self) -> list[RecordingConfig]:
+        fine = RecordingConfig(kernel=FINE, steps=self.steps)
         own = [(None, "test", self.fine), (None, "validation", self.validation)]
         other = [(OTHER, "test", self.other), (OTHER, "validation", self.validation)]
         return [
-            Shown(replace(fine, data=data, split=split, limit=limit), embeddings=data is None)
+            replace(fine, data=data, split=split, max_images=limit, embeddings=data is None)
             for data, split, limit in own + other
         ]
 

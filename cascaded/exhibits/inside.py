@@ -13,9 +13,10 @@ from cascaded.exhibits.kinds import Figure, Missing, Section, Squares
 from cascaded.exhibits.material import Material
 from cascaded.exhibits.page import Explorer, Watched
 from cascaded.results.asked import is_fine
-from cascaded.results.subjects import Subject, weights_of
-from cascaded.traces.states_file import States, load_states
+from cascaded.results.subjects import Subject
+from cascaded.traces.activations import Activations, load_activations
 from cascaded.training.method import CE
+from cascaded.training.runs import weights_digest
 
 COUNT = 40
 """Images of an explorer that a command asks for."""
@@ -26,7 +27,7 @@ class Seen:
     """States of one condition: of its first seed that has some."""
 
     label: str
-    states: States
+    states: Activations
 
 
 def seen(material: Material) -> tuple[list[Seen], tuple[str, ...]]:
@@ -43,24 +44,26 @@ def seen(material: Material) -> tuple[list[Seen], tuple[str, ...]]:
     return found, tuple(notes)
 
 
-def _states(subject: Subject) -> tuple[list[States], list[str]]:
+def _states(subject: Subject) -> tuple[list[Activations], list[str]]:
     """What was recorded of a subject, of folds of the first; and why some of it cannot be used."""
     run = subject.runs[0]
-    files = sorted((run / "states").glob("*.safetensors"))
-    weights = weights_of(run) if files else None
+    files = sorted((run / "activations").glob("*.safetensors"))
+    weights = weights_digest(run) if files else None
     looked = [_current(file, weights) for file in files]
-    return [each for each in looked if isinstance(each, States)], [each for each in looked if isinstance(each, str)]
+    return [each for each in looked if isinstance(each, Activations)], [
+        each for each in looked if isinstance(each, str)
+    ]
 
 
-def _current(file: Path, weights: str | None) -> States | str:
+def _current(file: Path, weights: str | None) -> Activations | str:
     """States of the network as it is now; or why they cannot be used."""
     try:
-        states = load_states(file)
+        states = load_activations(file)
     except InputError as error:
         return str(error)
-    if not states.origin.known:
+    if not states.provenance.in_distribution:
         return f"{file} is of images of other classes than the network's: it cannot be shown"
-    there = states.origin.weights
+    there = states.provenance.weights
     if weights is None or there == weights:
         return states
     return f"{file} is of weights {there[:12]}, the run's last checkpoint has {weights[:12]}: record it again"
@@ -68,7 +71,7 @@ def _current(file: Path, weights: str | None) -> States | str:
 
 def wanting(material: Material) -> Missing:
     """What would have to be recorded."""
-    return Missing("what every block holds at every step", f"cascaded record {material.words} --states {COUNT}")
+    return Missing("what every block holds at every step", f"cascaded record {material.words} --activations {COUNT}")
 
 
 def unexplored(material: Material, shown: Sequence[Explorer]) -> tuple[Missing, ...]:
@@ -83,7 +86,7 @@ def unexplored(material: Material, shown: Sequence[Explorer]) -> tuple[Missing, 
     if not lacking:
         return ()
     what = f"what every block of {', '.join(dict.fromkeys(lacking))} holds, for the images the others were shown"
-    return (Missing(what, f"cascaded record {material.words} --states {len(shown[0].labels)}"),)
+    return (Missing(what, f"cascaded record {material.words} --activations {len(shown[0].labels)}"),)
 
 
 def schedule_section(material: Material, found: list[Seen]) -> Section:
@@ -99,7 +102,7 @@ def schedule_section(material: Material, found: list[Seen]) -> Section:
     name = material.names[first.label]
     body = Squares((("serial", first.states.serial), ("cascaded", first.states.cascaded)), name)
     caption = (
-        f"A square is a block at a step of {name}, on {first.states.origin.data} {first.states.origin.split}. Serial: "
+        f"A square is a block at a step of {name}, on {first.states.config.data} {first.states.config.split}. Serial: "
         "filled once the block has been computed. Cascaded: the fuller, the further it has come from what it holds at "
         "step 1 to what it holds in the end, as a mean over eight images."
     )
@@ -110,8 +113,8 @@ def explorers(material: Material, found: list[Seen]) -> tuple[Explorer, ...]:
     """For each set of images that networks were watched with, all of them that were."""
     sets: dict[tuple[object, ...], list[Seen]] = {}
     for each in found:
-        origin = each.states.origin
-        kind = (origin.data, origin.split, origin.images, origin.shown, origin.classes)
+        config, source = each.states.config, each.states.provenance
+        kind = (config.data, config.split, source.items, source.classes)
         sets.setdefault(kind, []).append(each)
     made = []
     for (data, split, *_), some in sets.items():
@@ -119,7 +122,7 @@ def explorers(material: Material, found: list[Seen]) -> tuple[Explorer, ...]:
         images = np.broadcast_to(first.images, (len(first.images), 3, *first.images.shape[2:])).transpose(0, 2, 3, 1)
         models = tuple(_watched(material, each) for each in _contrasting(material, some))
         labels = tuple(int(label) for label in first.labels)
-        made.append(Explorer(f"{data} {split}", first.origin.classes, images, labels, models))
+        made.append(Explorer(f"{data} {split}", first.provenance.classes, images, labels, models))
     return tuple(sorted(made, key=lambda explorer: -len(explorer.models)))
 
 
@@ -135,10 +138,10 @@ def _contrasting(material: Material, some: list[Seen]) -> list[Seen]:
 def _watched(material: Material, each: Seen) -> Watched:
     from cascaded.analysis.outputs import softmax
 
-    origin, states = each.states.origin, each.states
+    origin, states = each.states.config, each.states
     name = material.names[each.label]
     own = next(c.group.first.spec.method.schedule for c in material.conditions if c.group.label == each.label)
     fine = f", {origin.kernel}" if is_fine(origin.kernel) else ""
     other = f", {origin.schedule}" if origin.schedule != own else ""
     probabilities = softmax(states.logits).astype(np.float32)
-    return Watched(f"{name}{other}{fine}", probabilities, states.maps, states.nearness, name)
+    return Watched(f"{name}{other}{fine}", probabilities, states.maps, states.convergence, name)

@@ -6,13 +6,12 @@ import shlex
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from cascaded.cli.record import Showing
 from cascaded.paper.showings import shown_to
 
 if TYPE_CHECKING:
     from cascaded.paper.network import Network
     from cascaded.paper.reproduce import Work
-    from cascaded.paper.stages import Shown
+    from cascaded.traces.config import RecordingConfig
     from cascaded.training.options import Options
     from cascaded.training.sweep import Job
 
@@ -33,13 +32,17 @@ def _train(job: Job, options: Options) -> str:
     return f"cascaded train {shlex.join([*options.arguments(), *job.arguments()])}"
 
 
-def _record(network: Network, shown: Shown, work: Work) -> str:
+def _record(network: Network, shown: RecordingConfig, work: Work) -> str:
     words: list[str] = []
-    for field in fields(Showing):
-        value = getattr(shown.showing, field.name)
-        if value != field.default and value is not None:
-            words += ["--" + field.name, *(map(str, value) if isinstance(value, tuple) else [str(value)])]
-    words += ["--embeddings"] if shown.embeddings else []
+    for field in fields(RecordingConfig):
+        value = getattr(shown, field.name)
+        if value is True:
+            words.append("--" + field.name)
+        elif value != field.default and value is not None:
+            words += [
+                "--" + field.name.replace("_", "-"),
+                *(map(str, value) if isinstance(value, tuple) else [str(value)]),
+            ]
     return " ".join(["cascaded record", _typed(work.runs / network.part / network.name), *words])
 
 

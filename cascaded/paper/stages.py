@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cascaded.cli.record import Showing
 from cascaded.errors import InputError
 from cascaded.files import read_json, write_whole
 from cascaded.progress import say
+from cascaded.traces.config import RecordingConfig
 from cascaded.training.options import Options
 from cascaded.training.sweep import Job
 
@@ -21,21 +20,6 @@ if TYPE_CHECKING:
 
 
 COMPARISON = "comparison.json"
-
-
-@dataclass(frozen=True)
-class Shown:
-    """Something that a network is shown and that is kept.
-
-    Attributes:
-        showing: What, and how the network is run.
-        embeddings: Whether to keep what the head reads at the last step.
-        states: Of how many images to keep what every block computes, for the explorer.
-    """
-
-    showing: Showing
-    embeddings: bool = False
-    states: int | None = None
 
 
 def train_all(asked: Mapping[Job, Options], jobs: int | None) -> None:
@@ -56,15 +40,15 @@ def train_all(asked: Mapping[Job, Options], jobs: int | None) -> None:
         )
 
 
-def record_all(folder: Path, shown: Sequence[Shown]) -> None:
+def record_all(folder: Path, shown: Sequence[RecordingConfig]) -> None:
     """Show one network everything, in a process of its own; what is recorded already is left as it is."""
-    from cascaded.cli.record import record_run
+    from cascaded.traces.record import record
     from cascaded.training.distributed import choose_device
     from cascaded.training.load import load_run
 
     run = load_run(folder, choose_device("auto"))
     for each in shown:
-        record_run(run, each.showing, embeddings=each.embeddings, states=each.states)
+        record(run, each)
 
 
 def analyse_all(folder: Path, epochs: int, names: Sequence[str] = ()) -> None:

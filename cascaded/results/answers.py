@@ -171,7 +171,7 @@ def _put_clock(told: dict[str, Any], subject: Subject) -> None:
         clock = read_json(file) if file.exists() else {}
     except InputError:
         return  # it is measured again in a minute
-    if isinstance(clock, dict) and clock.get("weights") in {found.header.origin.weights for found in subject.traces}:
+    if isinstance(clock, dict) and clock.get("weights") in {found.provenance.weights for found in subject.traces}:
         told["clock"] = clock
 
 

@@ -10,13 +10,14 @@ from cascaded.analysis import resampling
 from cascaded.analysis.curves import speed_accuracy
 from cascaded.analysis.statistics import bootstrap
 from cascaded.results.questions import DRAWS, Question, Settings, known_tests
-from cascaded.results.subjects import Found, Subject
+from cascaded.results.subjects import Subject
+from cascaded.traces.store import TraceFile
 
 
 def ask_learned_stopper(subject: Subject, settings: Settings) -> list[Question]:
     """A stopper trained on held-out images, and its curve on test images beside the others."""
 
-    def answer(validation: Found, test: Found) -> dict[str, Any]:
+    def answer(validation: TraceFile, test: TraceFile) -> dict[str, Any]:
         from cascaded.analysis.stopper import StopperRecipe, learned_stopper
 
         recipe, trace = StopperRecipe(epochs=settings.epochs, seed=settings.seed), test.load()
@@ -44,7 +45,9 @@ def ask_learned_stopper(subject: Subject, settings: Settings) -> list[Question]:
 def ask_out_of_distribution(subject: Subject, settings: Settings) -> list[Question]:
     """MetaCog classifiers that tell images of the network's own data from others."""
 
-    def answer(inside: tuple[Found, Found], outside: Mapping[str, tuple[Found, Found]]) -> dict[str, Any]:
+    def answer(
+        inside: tuple[TraceFile, TraceFile], outside: Mapping[str, tuple[TraceFile, TraceFile]]
+    ) -> dict[str, Any]:
         from cascaded.analysis.metacog import MetaCogRecipe
         from cascaded.analysis.ood import Pair, out_of_distribution
 
@@ -55,13 +58,13 @@ def ask_out_of_distribution(subject: Subject, settings: Settings) -> list[Questi
         intervals = found.intervals(DRAWS, seed=settings.seed)
         return found.to_json() | {"intervals": {name: each.to_json() for name, each in intervals.items()}}
 
-    strangers = [found for found in subject.traces if not (found.header.origin.known or found.header.origin.noise)]
+    strangers = [found for found in subject.traces if not (found.provenance.in_distribution or found.config.noise)]
     asked = []
     for inside in pairs(subject, known_tests(subject)):
-        outside: dict[str, tuple[Found, Found]] = {}
+        outside: dict[str, tuple[TraceFile, TraceFile]] = {}
         for pair in pairs(subject, strangers):
             if alike(pair[1], inside[1]):
-                data = pair[1].header.origin.data
+                data = str(pair[1].config.data)
                 outside[pair[1].name if data in outside else data] = pair
         if outside:
             traces = (*inside, *(found for pair in outside.values() for found in pair))
@@ -71,7 +74,7 @@ def ask_out_of_distribution(subject: Subject, settings: Settings) -> list[Questi
     return asked
 
 
-def pairs(subject: Subject, traces: list[Found]) -> list[tuple[Found, Found]]:
+def pairs(subject: Subject, traces: list[TraceFile]) -> list[tuple[TraceFile, TraceFile]]:
     """For every test trace the validation trace of the same data, recorded alike; of several the largest.
 
     Folds have no test images of their own.
@@ -79,16 +82,14 @@ def pairs(subject: Subject, traces: list[Found]) -> list[tuple[Found, Found]]:
     if len(subject.runs) > 1:
         return []
     found = []
-    for test in (each for each in traces if each.header.origin.split == "test"):
-        others = [each for each in traces if each.header.origin.split == "validation" and alike(each, test)]
-        if same := [each for each in others if each.header.origin.data == test.header.origin.data]:
-            found.append((max(same, key=lambda each: each.items), test))
+    for test in (each for each in traces if each.config.split == "test"):
+        others = [each for each in traces if each.config.split == "validation" and alike(each, test)]
+        if same := [each for each in others if each.config.data == test.config.data]:
+            found.append((max(same, key=lambda each: each.header.items), test))
     return found
 
 
-def alike(one: Found, other: Found) -> bool:
+def alike(one: TraceFile, other: TraceFile) -> bool:
     """Whether two traces are of the same network, run in the same way."""
-    a, b = one.header, other.header
-    names = ("weights", "kernel", "schedule", "noise")
-    same = all(getattr(a.origin, what) == getattr(b.origin, what) for what in names)
-    return same and a.steps == b.steps
+    same = all(getattr(one.config, what) == getattr(other.config, what) for what in ("kernel", "schedule", "noise"))
+    return same and one.header.steps == other.header.steps and one.provenance.weights == other.provenance.weights

@@ -10,30 +10,30 @@ from cascaded.data.clutter import NAME as CLUTTERED
 from cascaded.data.clutter import clutter
 from cascaded.data.human import cscores, human_counts
 from cascaded.errors import InputError
-from cascaded.results.subjects import Found
+from cascaded.traces.store import TraceFile
 
 JUDGED = "cifar10"
 """The data whose images people, and other networks, have judged one by one."""
 CSCORE, HUMAN, CENTRALITY, TYPICALITY = "C-score", "human agreement", "centrality", "typicality"
 
 
-def measures_of(found: Found) -> tuple[dict[str, Float[np.ndarray, "items"]], dict[str, str]]:
+def measures_of(found: TraceFile) -> tuple[dict[str, Float[np.ndarray, "items"]], dict[str, str]]:
     """Every measure there is for the items of a trace, and for each that is missing what would bring it.
 
     Args:
         found: A trace; of folds, centrality is computed fold by fold, each with its own head.
     """
     measures, missing = {}, {}
-    origin, parts = found.header.origin, found.parts()
+    config, parts = found.config, found.load_folds()
     indices = np.concatenate([part.indices for part in parts])
     labels = np.concatenate([part.labels for part in parts])
     order = np.argsort(indices, kind="stable") if len(parts) > 1 else np.arange(len(indices))  # as they are joined
-    if found.header.embeddings:
+    if config.embeddings:
         measures[CENTRALITY] = np.concatenate([centrality(part) for part in parts])[order]
     else:
         missing[CENTRALITY] = "record with --embeddings"
-    if origin.data == JUDGED:
-        name = HUMAN if origin.split == "test" else CSCORE
+    if config.data == JUDGED:
+        name = HUMAN if config.split == "test" else CSCORE
         try:
             if name == HUMAN:
                 measures[name] = human_agreement(human_counts(indices[order], labels[order]))
@@ -41,7 +41,7 @@ def measures_of(found: Found) -> tuple[dict[str, Float[np.ndarray, "items"]], di
                 measures[name] = cscores(indices[order], labels[order])
         except InputError as error:
             missing[name] = str(error)
-    if origin.data == CLUTTERED:
-        split = "test" if origin.split == "test" else "train"  # what was held out keeps its rows
+    if config.data == CLUTTERED:
+        split = "test" if config.split == "test" else "train"  # what was held out keeps its rows
         measures[TYPICALITY] = -clutter(split, indices[order])
     return measures, missing

@@ -20,8 +20,9 @@ from cascaded.analysis.taxonomy import taxonomic_compliance
 from cascaded.errors import InputError
 from cascaded.results.asked import Asked, Row
 from cascaded.results.measures import CLUTTERED, JUDGED, measures_of
-from cascaded.results.subjects import Found, Subject
-from cascaded.traces.config import Protocol
+from cascaded.results.subjects import Subject, what_of
+from cascaded.traces.config import NoiseProtocol
+from cascaded.traces.store import TraceFile
 from cascaded.traces.trace import Trace, Unit
 
 DRAWS = 200
@@ -68,7 +69,7 @@ class Question:
 
     analysis: str
     of: str
-    traces: tuple[Found, ...]
+    traces: tuple[TraceFile, ...]
     answer: Callable[[], dict[str, Any]]
     statistics: Callable[[], Mapping[str, Statistic]] = dict
     items: int = 0
@@ -78,7 +79,7 @@ class Question:
     @property
     def made_from(self) -> dict[str, str]:
         """The digest of every trace it reads: the same traces give the same answer."""
-        return {found.name: found.digest for found in self.traces}
+        return {found.name: found.header.digest for found in self.traces}
 
     @property
     def row(self) -> Row:
@@ -94,10 +95,11 @@ class Question:
     def asked(self) -> Asked:
         """What is asked of which images, in words."""
         found = self.traces[self.place]
-        origin, names = found.header.origin, ("data", "split", "images", "shown", "schedule", "kernel")
-        noise = {"noise": origin.noise.name, "protocol": origin.noise.protocol} if origin.noise else {}
-        told = {name: getattr(origin, name) for name in names}
-        what = f"{found.what}, {self.beside}" if self.beside else found.what
+        config = found.config
+        noise = {"noise": config.noise, "protocol": str(config.protocol)} if config.noise else {}
+        told = {name: str(getattr(config, name)) for name in ("data", "split", "schedule", "kernel")}
+        told |= {"images": found.provenance.images, "shown": found.provenance.items}
+        what = f"{what_of(found)}, {self.beside}" if self.beside else what_of(found)
         return Asked(self.analysis, what, steps=found.header.steps, count=found.images, **told, **noise)
 
     @cached_property
@@ -113,18 +115,18 @@ class Question:
         }
 
 
-def known_tests(subject: Subject) -> list[Found]:
+def known_tests(subject: Subject) -> list[TraceFile]:
     """Still images of the network's own classes that it was not trained on."""
     return [
         found
         for found in subject.traces
-        if (origin := found.header.origin).known and origin.noise is None and origin.split != "train"
+        if found.provenance.in_distribution and found.config.noise is None and found.config.split != "train"
     ]
 
 
 def one_each(
     analysis: str,
-    traces: Iterable[Found],
+    traces: Iterable[TraceFile],
     answer: Callable[[Trace], dict[str, Any]],
     statistics: Callable[[Trace], Mapping[str, Statistic]],
 ) -> list[Question]:
@@ -147,7 +149,7 @@ def ask_speed_accuracy(subject: Subject, settings: Settings) -> list[Question]:
 
     def answer(trace: Trace) -> dict[str, Any]:
         told, units = speed_accuracy(trace).to_json(), get_args(Unit)
-        known = [unit for unit in units if unit != "steps" and len(getattr(trace.origin, unit)) == trace.steps]
+        known = [unit for unit in units if unit != "steps" and len(getattr(trace.provenance, unit)) == trace.steps]
         return told | {f"in {unit}": speed_accuracy(trace, unit=unit).to_json() for unit in known}
 
     return one_each("speed_accuracy", known_tests(subject), answer, resampling.of_speed_accuracy)
@@ -169,14 +171,14 @@ def ask_selection_latency(subject: Subject, settings: Settings) -> list[Question
 def ask_prototypicality(subject: Subject, settings: Settings) -> list[Question]:
     """Spearman's rho of negative latency with every measure that is known of the images."""
 
-    def answer(found: Found) -> dict[str, Any]:
+    def answer(found: TraceFile) -> dict[str, Any]:
         trace, (measures, missing) = found.load(), measures_of(found)
         latency = selection_latency(trace, failing=settings.failing).steps
         told = prototypicality(trace, measures, latency=latency, draws=DRAWS, seed=settings.seed).to_json()
         intervals = {f"rho {name}": each["rho"] for name, each in told["measures"].items()}
         return told | {"intervals": intervals, "not measured": missing}
 
-    def statistics(found: Found) -> Mapping[str, Statistic]:
+    def statistics(found: TraceFile) -> Mapping[str, Statistic]:
         latency = selection_latency(found.load(), failing=settings.failing).steps
         whole = {name: values for name, values in measures_of(found)[0].items() if not np.isnan(values).any()}
         return {f"rho {name}": on_ranks(-latency, values) for name, values in whole.items()}
@@ -191,13 +193,13 @@ def ask_prototypicality(subject: Subject, settings: Settings) -> list[Question]:
             found.images,
         )
         for found in known_tests(subject)
-        if found.header.embeddings or found.header.origin.data in (JUDGED, CLUTTERED)
+        if found.config.embeddings or found.config.data in (JUDGED, CLUTTERED)
     ]
 
 
 def ask_taxonomic_compliance(subject: Subject, settings: Settings) -> list[Question]:
     """How often a wrong answer is of the right coarse class."""
-    traces = [found for found in known_tests(subject) if found.header.origin.coarse_of]
+    traces = [found for found in known_tests(subject) if found.provenance.coarse_of]
     answer = resampling.of_taxonomic_compliance
     return one_each("taxonomic_compliance", traces, lambda trace: taxonomic_compliance(trace).to_json(), answer)
 
@@ -211,13 +213,12 @@ def ask_persistent_noise(subject: Subject, settings: Settings) -> list[Question]
 
 def ask_transient_noise(subject: Subject, settings: Settings) -> list[Question]:
     """What noisy frames between clean ones leave of the confidence in the true class; all lengths as one."""
-    groups: dict[str, list[Found]] = {}
+    groups: dict[str, list[TraceFile]] = {}
     for found in noisy(subject, "transient"):
-        assert found.header.origin.noise is not None
-        frames = found.header.origin.noise.frames
+        frames = found.config.noise_frames[0]
         groups.setdefault(found.name.replace(f"-transient-{frames}", "-transient"), []).append(found)
 
-    def load(group: list[Found]) -> list[Trace]:
+    def load(group: list[TraceFile]) -> list[Trace]:
         return [found.load() for found in group]
 
     return [
@@ -234,18 +235,18 @@ def ask_transient_noise(subject: Subject, settings: Settings) -> list[Question]:
     ]
 
 
-def _lengths(group: list[Found]) -> str:
+def _lengths(group: list[TraceFile]) -> str:
     """How long the noise of some traces lasts: `1 to 6 noisy steps`."""
-    frames = sorted(noise.frames for found in group if (noise := found.header.origin.noise))
+    frames = sorted(found.config.noise_frames[0] for found in group)
     whole = len(frames) > 2 and frames == list(range(frames[0], frames[-1] + 1))
     told = f"{frames[0]} to {frames[-1]}" if whole else ", ".join(map(str, frames))
     return f"{told} noisy step{'s' if frames[-1] > 1 else ''}"
 
 
-def noisy(subject: Subject, protocol: Protocol) -> list[Found]:
+def noisy(subject: Subject, protocol: NoiseProtocol) -> list[TraceFile]:
     """Traces of the network's own classes under noise of a kind."""
     return [
         found
         for found in subject.traces
-        if (noise := found.header.origin.noise) and noise.protocol == protocol and found.header.origin.known
+        if found.config.noise and found.config.protocol == protocol and found.provenance.in_distribution
     ]

@@ -118,8 +118,9 @@ def _is_there(subject: Subject, words: str) -> bool:
     """Whether what these words of `cascaded record` would make was recorded already, in fine time."""
     own = "--data" not in words
     split = "validation" if "--split validation" in words or (own and not subject.has_test) else "test"
-    origins = [found.header.origin for found in subject.traces if found.header.origin.noise is None]
+    still = [found for found in subject.traces if found.config.noise is None]
     finest = "none" if subject.spec.method.schedule == "serial" else "ews:0.9"
     return FINE in words and any(
-        (origin.split, origin.kernel) == (split, finest) and origin.known == own for origin in origins
+        (found.config.split, found.config.kernel) == (split, finest) and found.provenance.in_distribution == own
+        for found in still
     )

@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from cascaded.errors import InputError
 from cascaded.results.asked import is_fine
-from cascaded.traces.store import Header, load_trace, read_header
-from cascaded.traces.trace import Trace, joined
-from cascaded.training.checkpoint import DamagedError, newest
+from cascaded.traces.store import TraceFile, scan_traces
 from cascaded.training.config import Spec
-from cascaded.training.load import digest
 from cascaded.training.method import TD
 from cascaded.training.runs import find_runs, is_done, last_metrics, read_spec
 
 
-@dataclass(frozen=True)
-class Found:
-    """A trace that was recorded: the files of all folds where there are several, and the header of the first."""
-
-    name: str
-    files: tuple[Path, ...]
-    header: Header
-    digest: str
-    items: int
-
-    @property
-    def images(self) -> int:
-        """How many there are, each counted once."""
-        return self.items // self.header.origin.trials
-
-    @property
-    def what(self) -> str:
-        """What was asked of the network, whatever its schedule: `cifar10 test, 9 cycles, 10000 images`."""
-        origin, noise = self.header.origin, self.header.origin.noise
-        fine = is_fine(origin.kernel)
-        time = f"{origin.kernel}, {self.header.steps} steps" if fine else f"{self.header.steps} cycles"
-        if noise is not None:
-            time = f"{noise.protocol} {noise.name}" + (f", {origin.kernel}" if fine else "")
-        return f"{origin.data} {origin.split}, {time}, {self.images} image{'' if self.images == 1 else 's'}"
-
-    def load(self) -> Trace:
-        """The trace; of folds, all of them joined."""
-        traces = self.parts()
-        return traces[0] if len(traces) == 1 else joined(traces)
-
-    def parts(self) -> list[Trace]:
-        """The trace of every fold."""
-        return [load_trace(file) for file in self.files]
+def what_of(found: TraceFile) -> str:
+    """What was asked of the network, whatever its schedule: `cifar10 test, 9 cycles, 10000 images`."""
+    config = found.config
+    fine = is_fine(config.kernel)
+    time = f"{config.kernel}, {found.header.steps} steps" if fine else f"{found.header.steps} cycles"
+    if config.noise is not None:
+        time = f"{config.protocol} {config.noise}" + (f", {config.kernel}" if fine else "")
+    return f"{config.data} {config.split}, {time}, {found.images} image{'' if found.images == 1 else 's'}"
 
 
 @dataclass(frozen=True)
@@ -88,12 +58,12 @@ class Subject:
     @cached_property
     def has_test(self) -> bool:
         """Whether its data has a test split: a finished run without one has no test accuracy."""
-        if any(found.header.origin.known and found.header.origin.split == "test" for found in self.traces):
+        if any(found.provenance.in_distribution and found.config.split == "test" for found in self.traces):
             return True
         return not is_done(self.runs[0]) or "test" in (last_metrics(self.runs[0]) or {})
 
     @property
-    def traces(self) -> list[Found]:
+    def traces(self) -> list[TraceFile]:
         """What was recorded of the network as it is now; of folds, what was recorded of all of them."""
         return self._looked[0]
 
@@ -103,53 +73,8 @@ class Subject:
         return self._looked[1]
 
     @cached_property
-    def _looked(self) -> tuple[list[Found], dict[str, str]]:
-        found, passed = [], {}
-        weights = [weights_of(run) for run in self.runs]
-        for name in sorted({file.name for run in self.runs for file in (run / "traces").glob("*.safetensors")}):
-            looked = look([run / "traces" / name for run in self.runs], weights)
-            if isinstance(looked, Found):
-                found.append(looked)
-            else:
-                passed[Path(name).stem] = looked
-        return found, passed
-
-
-def look(files: Sequence[Path], weights: Sequence[str | None]) -> Found | str:
-    """A trace by its files, one a fold, held against the networks that are there now; or why it cannot be used."""
-    try:
-        return _look(files, weights)
-    except InputError as error:
-        return str(error)
-
-
-def _look(files: Sequence[Path], weights: Sequence[str | None]) -> Found:
-    there = [file for file in files if file.exists()]
-    if len(there) < len(files):
-        raise InputError(
-            f"{there[0].name} is recorded of {len(there)} of {len(files)} folds: the same cascaded crossval again "
-            "records the others"
-        )
-    headers = [read_header(file) for file in files]
-    for file, header, now in zip(files, headers, weights, strict=True):
-        if now is not None and header.origin.weights != now:
-            raise InputError(
-                f"{file} is of weights {header.origin.weights[:12]}, the run's last checkpoint has {now[:12]}: record "
-                "it with --again"
-            )
-    if len(files) > 1 and headers[0].origin.split != "validation":
-        raise InputError(f"{files[0].name} shows all folds the same images, and cannot be joined: look at one fold")
-    made_from = hashlib.sha256(repr(headers).encode()).hexdigest()  # of values and of what is told of them
-    return Found(files[0].stem, tuple(files), headers[0], made_from, sum(header.items for header in headers))
-
-
-def weights_of(run: Path) -> str | None:
-    """The digest of a run's newest weights; None where there are none to hold a trace against."""
-    try:
-        found = newest(run)
-    except DamagedError:
-        return None
-    return None if found is None else digest(found.model)
+    def _looked(self) -> tuple[list[TraceFile], dict[str, str]]:
+        return scan_traces(self.runs)
 
 
 def find_subjects(places: Sequence[Path]) -> list[Subject]:

@@ -1,121 +1,146 @@
-"""Where a trace came from: the network, the images, and how the one was shown the other."""
+"""What a recording contains (`RecordingConfig`) and which network and images it was made from (`Provenance`)."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+import hashlib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
 
 from cascaded.errors import InputError
-from cascaded.files import check_types
+from cascaded.shell import help_default
 
-Protocol = Literal["persistent", "transient"]
+NoiseProtocol = Literal["persistent", "transient"]
+Schedule = Literal["cascaded", "serial"]
 
 
 @dataclass(frozen=True)
-class Noising:
-    """Noise that a trace was recorded under.
+class RecordingConfig:
+    """Which images are presented to a network, how they are presented, and how the network is run.
+
+    `cascaded record` parses it. The header of a trace stores it with every default filled in.
 
     Attributes:
-        name: Which noise: `occlusion`.
-        protocol: `persistent`, every frame spoilt; `transient`, some frames between clean ones.
-        onset: Number of the first noisy step, from 1.
-        frames: How many frames are noisy.
-        trials: How often every image was shown, each time with other draws. Items stand trial by trial.
-        seed: What the draws were made from.
-        drawn: How many frames were drawn, of which these are the first.
+        data: Data set: a name, or the path of a folder or file, as for `cascaded train`.
+        split: Split of the data. For the run's own data, `validation` is the part left out of its training images.
+        kernel: Delay kernel: osd (one-step delay), none, ews:0.9 (exponential smoothing) or taps:0,0.5,0.5.
+        steps: Number of time steps. Under transient noise: number of clean steps before, and again after, the noise.
+        schedule: cascaded or serial. The serial schedule processes each noisy frame in full.
+        noise: Noise added to the images: focus, perlin, occlusion, resolution, translation or rotation.
+        protocol: persistent (every frame is noisy) or transient (noisy frames between clean ones).
+        trials: Number of times that every image is presented, each time with new noise.
+        noise_frames: Numbers of noisy frames under transient noise; each gives a trace of its own.
+        max_images: Maximum number of images, the same number per class.
+        seed: Seed of the noise.
+        embeddings: Also store the input of the output layer at the last step (needed for centrality).
+        activations: Also store the activations of every block for this many images, for the explorer of the report.
+        dtype: Precision of the stored logits and embeddings.
     """
 
-    name: str
-    protocol: Protocol
-    onset: int
-    frames: int
-    trials: int = 1
+    data: Annotated[str | None, help_default("the run's own data")] = None
+    split: Annotated[str | None, help_default("test, or validation if there is no test split")] = None
+    kernel: str = "osd"
+    steps: Annotated[int | None, help_default("until the output is final; 70 for ews; 10 under transient noise")] = None
+    schedule: Annotated[Schedule | None, help_default("the one that the network was trained with")] = None
+    noise: Annotated[str | None, help_default("no noise")] = None
+    protocol: Annotated[NoiseProtocol | None, help_default("persistent")] = None
+    trials: Annotated[int | None, help_default("5")] = None
+    noise_frames: Annotated[tuple[int, ...], help_default("1 2 3 4 5 6")] = ()
+    max_images: Annotated[int | None, help_default("all images")] = None
     seed: int = 0
-    drawn: int = 0
+    embeddings: bool = False
+    activations: Annotated[int | None, help_default("none")] = None
+    dtype: Literal["float32", "float16"] = "float32"
+
+    @property
+    def time(self) -> Literal["coarse", "fine"]:
+        """Temporal resolution: `coarse` if a block needs one step, `fine` if its response is spread over many."""
+        return "coarse" if self.schedule == "serial" or self.kernel in ("osd", "none") else "fine"
+
+    @property
+    def onset(self) -> int | None:
+        """First noisy step, counted from 1; None without noise."""
+        if self.noise is None:
+            return None
+        return 1 if self.protocol != "transient" else (self.steps or 0) + 1
+
+    @property
+    def total_steps(self) -> int:
+        """Steps of a trace that is recorded with this (resolved) configuration."""
+        steps = self.steps or 0
+        return steps if self.protocol != "transient" else 2 * steps + self.noise_frames[0]
+
+    @property
+    def name(self) -> str:
+        """File name without suffix of a trace with this (resolved) configuration: `cifar10-test-ews0.9-70`."""
+        data = self.data or "images"
+        if re.search(r"[^\w.-]", data):  # a path: folders of one name in two places differ in the digest
+            digest = hashlib.sha256(data.encode()).hexdigest()[:6]
+            data = re.sub(r"[^\w.-]", "_", Path(data).name) + "-" + digest
+        kernel = self.kernel.replace(":", "").replace(",", "_")
+        parts = [data, self.split or "", "serial" if self.schedule == "serial" else kernel]
+        if self.noise is None:
+            parts.append(str(self.steps))
+        else:
+            parts += [self.noise, str(self.protocol), *map(str, self.noise_frames)]
+        return "-".join([*parts, *([] if self.max_images is None else [f"{self.max_images}images"])])
 
 
 @dataclass(frozen=True)
-class Origin:
-    """Where a trace came from. Two traces can be compared item by item if their data, split and images agree.
+class Provenance:
+    """The network and the images that a recording was made from.
 
     Attributes:
-        run: Folder of the run whose network was recorded; empty for a trace made by hand.
-        model: Which of the paper's models: `cascaded-td`.
-        lam: Its lambda; None where the loss has none.
-        seed: The run's seed.
-        fold: Which fold of how many the run held out: `(3, 10)`; None where all were trained on.
+        run: Folder of the run; empty for a trace that was built by hand.
+        method: Training method: `cascaded-td`.
+        lam: Lambda of the TD loss, or a schedule of lambdas; None for other losses.
+        seed: Seed of the run.
+        fold: Fold that was left out of training, and number of folds: `(3, 10)`; None without cross-validation.
         weights: SHA-256 of the weights.
-        data: Name of the data.
-        split: Which part of it.
-        images: A digest of all images of that source, to tell them from others of the same name.
-        shown: A digest of the rows that were shown.
-        classes: What the network's classes are called.
-        known: Whether the labels are numbers of these classes; False for images the network was not meant for.
-        schedule: `cascaded` or `serial`.
-        kernel: How results were delayed: `osd`, `ews:0.9`.
-        noise: Noise, if there was any.
-        coarse_of: For every class the coarser one it belongs to, where the data has two levels.
-        coarse_classes: What the coarser classes are called.
-        updates: Block updates at every step.
-        operations: Floating-point operations an image at every step.
-        made_with: Versions that made it.
+        images: Digest of all images of the data and split.
+        items: Digest of the images that were presented, in their order.
+        classes: Class names of the network.
+        in_distribution: Whether the labels are classes of the network; False for out-of-distribution images.
+        coarse_of: Coarse class of each class, for data with two levels of classes.
+        coarse_classes: Names of the coarse classes.
+        updates: Block updates per step.
+        operations: Floating-point operations per image and step.
+        made_with: Versions of the software.
     """
 
     run: str = ""
-    model: str = ""
+    method: str = ""
     lam: float | tuple[float, ...] | None = None
     seed: int = 0
     fold: tuple[int, int] | None = None
     weights: str = ""
-    data: str = ""
-    split: str = ""
     images: str = ""
-    shown: str = ""
+    items: str = ""
     classes: tuple[str, ...] = ()
-    known: bool = True
-    schedule: str = "cascaded"
-    kernel: str = "osd"
-    noise: Noising | None = None
+    in_distribution: bool = True
     coarse_of: tuple[int, ...] = ()
     coarse_classes: tuple[str, ...] = ()
     updates: tuple[int, ...] = ()
     operations: tuple[int, ...] = ()
     made_with: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def trials(self) -> int:
-        """How often every image was shown."""
-        return self.noise.trials if self.noise else 1
 
-    def to_json(self) -> dict[str, Any]:
-        """As a trace's header keeps it."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Origin:
-        """What `to_json` gave, back from JSON. What a later version may have added is passed over."""
-        known = {each.name for each in fields(cls)}
-        check_types(told, cls)
-        told = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
-        if told.get("noise") is not None:
-            parts = {each.name for each in fields(Noising)}
-            check_types(told["noise"], Noising)
-            told["noise"] = Noising(**{name: value for name, value in told["noise"].items() if name in parts})
-        return cls(**{name: value for name, value in told.items() if name in known})
-
-    def __str__(self) -> str:
-        """In a sentence: `cifar10 test under ews:0.9 of runs/td0/0`."""
-        noise = f" with {self.noise.protocol} {self.noise.name}" if self.noise else ""
-        return f"{self.data or 'made by hand'} {self.split}{noise} under {self.kernel} of {self.run or 'no run'}"
+def describe(config: RecordingConfig, provenance: Provenance) -> str:
+    """A recording in a few words: `cifar10 test, ews:0.9, transient occlusion, runs/td0/0`."""
+    noise = [] if config.noise is None else [f"{config.protocol} {config.noise}"]
+    data = f"{config.data} {config.split or ''}".strip() if config.data else "data without a name"
+    return ", ".join([data, config.kernel, *noise, provenance.run or "no run"])
 
 
-def check_same_images(mine: Origin, yours: Origin) -> None:
-    """Two traces are of the same images; whether in the same order is for `Trace` to tell."""
-    for what in ("data", "split", "images"):
-        a, b = getattr(mine, what), getattr(yours, what)
-        if a != b:
-            short = {"images": ("images " + a[:12], "images " + b[:12])}.get(what, (a, b))
+def check_same_images(one: tuple[RecordingConfig, Provenance], other: tuple[RecordingConfig, Provenance]) -> None:
+    """Refuse recordings of different data, splits or images; whether the order is the same, `Trace` checks."""
+    (a, mine), (b, yours) = one, other
+    pairs = [(a.data, b.data), (a.split, b.split), (f"images {mine.images[:12]}", f"images {yours.images[:12]}")]
+    same = [a.data == b.data, a.split == b.split, mine.images == yours.images]
+    for (x, y), equal in zip(pairs, same, strict=True):
+        if not equal:
             raise InputError(
-                f"{mine.run or 'one trace'} was recorded on {short[0]}, {yours.run or 'the other'} on {short[1]}: "
-                f"record both on the same --data and --split"
+                f"{mine.run or 'one trace'} was recorded on {x}, {yours.run or 'the other'} on {y}: record both with "
+                "the same --data and --split"
             )

@@ -1,246 +1,238 @@
-"""How images are shown to a network: still, under noise that lasts, or under noise that passes."""
+"""Presentation protocols: still images, persistent noise, and transient noise."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Float, UInt8
 from torch import Generator, Tensor
 
-from cascaded.cascade.inputs import Schedule
+from cascaded.cascade.inputs import chosen_schedule
 from cascaded.cascade.kernels import Kernel
+from cascaded.cascade.named import make_kernel
+from cascaded.cascade.state import State
 from cascaded.data.noise import make_noise
 from cascaded.errors import InputError
-from cascaded.traces.config import Noising, Protocol
+from cascaded.traces.config import RecordingConfig
 from cascaded.training.load import Trained
 
-if TYPE_CHECKING:
-    from cascaded.cascade.state import State
+Logits = Float[Tensor, "time batch classes"]
+MAX_NOISE_FRAMES = 6
+"""Longest transient noise in the paper."""
+FINE_STEPS = 70
+"""Steps under a kernel whose output never becomes final, as in the paper."""
+CLEAN_STEPS = 10
+"""Clean steps before and after transient noise, as in the paper."""
+TRIALS = 5
 
-Said = Float[Tensor, "time batch classes"]
-LONGEST = 6  # noisy frames in the paper's transient noise
+
+class SerialKernelError(InputError):
+    """A delay kernel for a network that is run serially; such a network can be skipped among several."""
+
+
+def check_config(config: RecordingConfig) -> None:
+    """Refuse a configuration that no network can be recorded with."""
+    make_kernel(config.kernel)
+    least = {"steps": 1, "max_images": 1, "trials": 1, "activations": 1, "seed": 0}
+    for name, smallest in least.items():
+        if (value := getattr(config, name)) is not None and value < smallest:
+            raise InputError(f"--{name.replace('_', '-')} is {value}: give at least {smallest}")
+    if config.noise is None:
+        for name in ("protocol", "trials", "noise_frames"):
+            if value := getattr(config, name):
+                raise InputError(f"--{name.replace('_', '-')} is {value} without --noise: add one, such as occlusion")
+        return
+    make_noise(config.noise)
+    frames = config.noise_frames
+    if frames and config.protocol != "transient":
+        raise InputError(f"--noise-frames is {list(frames)}, which is for transient noise: add --protocol transient")
+    if frames and (min(frames) < 1 or len(set(frames)) < len(frames)):
+        raise InputError(f"--noise-frames is {list(frames)}: give different numbers of at least 1")
+    for name in ("embeddings", "activations"):
+        if getattr(config, name):
+            raise InputError(f"--{name} needs images without noise, --noise is {config.noise}: leave one out")
+
+
+def resolve(run: Trained, config: RecordingConfig) -> RecordingConfig:
+    """The configuration with schedule, kernel, steps and noise filled in for a network."""
+    net, stages = run.net, len(run.net.blocks) + 1
+    schedule = chosen_schedule(config.schedule or run.spec.method.schedule, net.heads)
+    if schedule == "serial" and config.kernel not in ("osd", "none"):
+        raise SerialKernelError(
+            f"--kernel is {config.kernel}, {run.folder} is run serially, without delays: leave it out"
+            + ("" if net.heads == "shallow_deep" else ", or add --schedule cascaded")
+        )
+    if schedule == "serial" and config.noise is None and (config.steps or 1) > stages:
+        raise InputError(f"--steps is {config.steps}, {run.folder} has {stages} serial steps: give at most {stages}")
+    settled = stages if schedule == "serial" else max(stages, make_kernel(config.kernel).settles(stages))
+    steps = config.steps or (FINE_STEPS if math.isinf(settled) else int(settled))
+    kernel = "none" if schedule == "serial" else config.kernel
+    config = replace(config, schedule=schedule, kernel=kernel, steps=steps if config.noise is None else config.steps)
+    if config.noise is None:
+        return config
+    trials = TRIALS if config.trials is None else config.trials
+    if config.protocol != "transient":
+        return replace(config, protocol="persistent", trials=trials, steps=steps)
+    frames = config.noise_frames or tuple(range(1, MAX_NOISE_FRAMES + 1))
+    return replace(config, trials=trials, noise_frames=frames, steps=config.steps or CLEAN_STEPS)
+
+
+def make_protocol(run: Trained, config: RecordingConfig) -> Protocol:
+    """The protocol of a configuration, for a network."""
+    config = resolve(run, config)
+    if config.noise is None:
+        return Still(run, config)
+    return PersistentNoise(run, config) if config.protocol == "persistent" else TransientNoise(run, config)
 
 
 @dataclass(frozen=True)
-class Take:
-    """One of the traces that a view makes."""
-
-    ending: str  # of its name
-    steps: int
-    noise: Noising | None = None
-
-
-@dataclass(frozen=True)
-class View(ABC):
-    """How a network is run, and on what.
+class Protocol(ABC):
+    """Presents images to a network and yields its logits.
 
     Attributes:
-        kernel: How results are delayed.
-        schedule: Under the serial schedule a still image is answered block by block, and of a film every frame is
-            processed in full before the next (the paper's SerialCE x 9).
+        run: The network.
+        config: Its configuration, resolved; `make_protocol` does that.
     """
 
-    kernel: Kernel
-    schedule: Schedule
+    run: Trained
+    config: RecordingConfig
+
+    @cached_property
+    def kernel(self) -> Kernel | None:
+        """The delay kernel; None under the serial schedule."""
+        return None if self.config.schedule == "serial" else make_kernel(self.config.kernel)
 
     @property
-    @abstractmethod
-    def takes(self) -> list[Take]:
-        """The traces this makes, all at once."""
+    def steps(self) -> int:
+        """Number of steps; under transient noise, of clean steps before and after the noise."""
+        assert self.config.steps is not None
+        return self.config.steps
 
     @property
     def trials(self) -> int:
-        """How often every image is shown."""
-        return 1
+        """Number of times that every image is presented."""
+        return self.config.trials or 1
 
     @property
-    def draws(self) -> int:
-        """The seed of all noise."""
-        return 0
+    def variants(self) -> list[RecordingConfig]:
+        """The configuration of every trace that one presentation gives."""
+        return [self.config]
 
     @property
-    def held(self) -> int:
-        """Frames of an image that are in memory at a time."""
+    def frames_in_memory(self) -> int:
+        """Frames per image that are in memory at a time."""
         return 1
 
     @abstractmethod
-    def show(
-        self, run: Trained, images: UInt8[Tensor, "batch channels height width"], generators: Sequence[Generator]
-    ) -> Iterator[Said]:
-        """What the network says in each take; noise is drawn from a generator an image."""
+    def present(
+        self, images: UInt8[Tensor, "batch channels height width"], generators: Sequence[Generator]
+    ) -> Iterator[Logits]:
+        """The logits of every variant. Noise is drawn from one generator per image."""
 
-    def updates(self, run: Trained, steps: int) -> list[int]:
-        """Block updates at every step; here of a film whose every frame is new."""
-        blocks = len(run.net.blocks)
-        if self.schedule == "serial":
-            return [blocks] * steps
-        return run.net.cycles("cascaded", kernel=self.kernel, steps=steps, moving=True)
+    def updates(self, steps: int) -> list[int]:
+        """Block updates per step; here for a sequence in which every frame is new."""
+        net = self.run.net
+        if self.config.schedule == "serial":
+            return [len(net.blocks)] * steps
+        return net.cycles("cascaded", kernel=self.kernel, steps=steps, moving=True)
 
-    def operations(self, run: Trained, steps: int) -> list[int]:
-        """Operations an image at every step; counted for still images alone."""
+    def operations(self, steps: int) -> list[int]:
+        """Operations per image and step; counted for still images only."""
         return []
 
-
-@dataclass(frozen=True)
-class Still(View):
-    """An image that holds.
-
-    Attributes:
-        steps: How many read-outs.
-    """
-
-    steps: int
-
-    @property
-    def takes(self) -> list[Take]:
-        return [Take("", self.steps)]
-
-    def show(self, run: Trained, images: Tensor, generators: Sequence[Generator]) -> Iterator[Said]:
-        yield run.net(run.normalised(images), kernel=self.kernel, steps=self.steps, schedule=self.schedule)
-
-    def updates(self, run: Trained, steps: int) -> list[int]:
-        return run.net.cycles(self.schedule, kernel=self.kernel, steps=steps)
-
-    def operations(self, run: Trained, steps: int) -> list[int]:
-        _, height, width = run.inputs.shape
-        return run.net.operations(height, width, self.schedule, kernel=self.kernel, steps=steps)
+    def noisy_frames(self, images: Tensor, count: int, generators: Sequence[Generator]) -> Tensor:
+        """Noisy frames, normalised. The noise on an image does not depend on the other images."""
+        assert self.config.noise is not None
+        noise, single = make_noise(self.config.noise), (images / 255).split(1)
+        frames = [noise.film(image, count, generator) for image, generator in zip(single, generators, strict=True)]
+        return self.run.normalised(torch.cat(frames, dim=1))
 
 
 @dataclass(frozen=True)
-class Noisy(View):
-    """Noise that is drawn anew at every step.
+class Still(Protocol):
+    """The same clean image at every step."""
 
-    Attributes:
-        noise: Which one, by name.
-        trials_each: How often every image is shown, each time with other draws.
-        seed: Another seed draws other noise.
-    """
+    def present(self, images: Tensor, generators: Sequence[Generator]) -> Iterator[Logits]:
+        images = self.run.normalised(images)
+        yield self.run.net(images, kernel=self.kernel, steps=self.steps, schedule=self.config.schedule)
 
-    noise: str
-    trials_each: int = 5
-    seed: int = 0
+    def updates(self, steps: int) -> list[int]:
+        return self.run.net.cycles(self.config.schedule or "cascaded", kernel=self.kernel, steps=steps)
 
-    def __post_init__(self):
-        make_noise(self.noise)
-        if self.trials_each < 1:
-            raise InputError(f"--trials is {self.trials_each}: give at least 1")
-
-    @property
-    def trials(self) -> int:
-        return self.trials_each
-
-    @property
-    def draws(self) -> int:
-        return self.seed
-
-    def film(self, run: Trained, images: Tensor, frames: int, generators: Sequence[Generator]) -> Tensor:
-        """Noisy frames, as the network takes them; those of an image do not depend on what else is shown."""
-        noise, shown = make_noise(self.noise), (images / 255).split(1)
-        films = [noise.film(image, frames, drawn) for image, drawn in zip(shown, generators, strict=True)]
-        return run.normalised(torch.cat(films, dim=1))
-
-    def noising(self, protocol: Protocol, onset: int, frames: int, drawn: int) -> Noising:
-        """As a trace tells it."""
-        return Noising(self.noise, protocol, onset, frames, self.trials_each, self.seed, drawn)
+    def operations(self, steps: int) -> list[int]:
+        _, height, width = self.run.inputs.shape
+        schedule = self.config.schedule or "cascaded"
+        return self.run.net.operations(height, width, schedule, kernel=self.kernel, steps=steps)
 
 
 @dataclass(frozen=True)
-class Persistent(Noisy):
-    """Every frame is spoilt, each in its own way.
-
-    Attributes:
-        steps: How many frames, and read-outs.
-    """
-
-    steps: int = 9
+class PersistentNoise(Protocol):
+    """New noise at every step."""
 
     @property
-    def takes(self) -> list[Take]:
-        return [Take(f"-{self.noise}-persistent", self.steps, self.noising("persistent", 1, self.steps, self.steps))]
-
-    @property
-    def held(self) -> int:
+    def frames_in_memory(self) -> int:
         return self.steps
 
-    def show(self, run: Trained, images: Tensor, generators: Sequence[Generator]) -> Iterator[Said]:
-        film = self.film(run, images, self.steps, generators)
-        if self.schedule == "serial":
-            yield torch.stack([run.net.answer(frame) for frame in film])
+    def present(self, images: Tensor, generators: Sequence[Generator]) -> Iterator[Logits]:
+        frames = self.noisy_frames(images, self.steps, generators)
+        if self.config.schedule == "serial":
+            yield torch.stack([self.run.net.answer(frame) for frame in frames])
         else:
-            yield run.net(film, kernel=self.kernel)
+            yield self.run.net(frames, kernel=self.kernel)
 
 
 @dataclass(frozen=True)
-class Transient(Noisy):
-    """A clean image, some noisy frames, and the clean image again; a take for every number of noisy frames.
+class TransientNoise(Protocol):
+    """Clean steps, some noisy frames, and as many clean steps again; one variant per number of noisy frames.
 
-    The takes of a trial share their draws: the noise of three frames begins with the two of the take before. So in
-    every trial the clean beginning and the noise are run once, and only the endings one by one.
-
-    Attributes:
-        lengths: Numbers of noisy frames.
-        before: Clean steps before them.
-        after: Clean steps after them.
+    The variants of a trial share their noise: three noisy frames begin with the two of the variant before. So the clean
+    beginning and the noise are computed once per trial, and only the clean steps after the noise once per variant.
     """
 
-    lengths: Sequence[int] = (1, 2, 3, 4, 5, 6)
-    before: int = 10
-    after: int = 10
-
-    def __post_init__(self):
-        super().__post_init__()
-        if not self.lengths or min(self.lengths) < 1 or len(set(self.lengths)) < len(self.lengths):
-            raise InputError(f"--noisy is {list(self.lengths)}: give different numbers of frames of at least 1")
+    @property
+    def variants(self) -> list[RecordingConfig]:
+        return [replace(self.config, noise_frames=(frames,)) for frames in self.config.noise_frames]
 
     @property
-    def takes(self) -> list[Take]:
-        takes = []
-        for frames in self.lengths:
-            noise = self.noising("transient", self.before + 1, frames, self.drawn)
-            takes.append(Take(f"-{self.noise}-transient-{frames}", self.before + frames + self.after, noise))
-        return takes
-
-    @property
-    def held(self) -> int:
+    def frames_in_memory(self) -> int:
         return self.drawn + 1
 
     @property
     def drawn(self) -> int:
-        """Frames that are drawn: as many as the paper's longest, so that other lengths see the same noise."""
-        return max(LONGEST, *self.lengths)
+        """Noisy frames that are drawn: at least the paper's maximum, so that the noise is the same for any choice."""
+        return max(MAX_NOISE_FRAMES, *self.config.noise_frames)
 
-    def show(self, run: Trained, images: Tensor, generators: Sequence[Generator]) -> Iterator[Said]:
-        clean = run.normalised(images)
-        film = self.film(run, images, self.drawn, generators)[: max(self.lengths)]
-        shown = self._in_full if self.schedule == "serial" else self._cascaded
-        return shown(run, clean, film)
+    def present(self, images: Tensor, generators: Sequence[Generator]) -> Iterator[Logits]:
+        clean = self.run.normalised(images)
+        noisy = self.noisy_frames(images, self.drawn, generators)[: max(self.config.noise_frames)]
+        return self._serial(clean, noisy) if self.config.schedule == "serial" else self._cascaded(clean, noisy)
 
-    def _in_full(self, run: Trained, clean: Tensor, film: Tensor) -> Iterator[Said]:
-        once = run.net.answer(clean)[None]
-        noisy = torch.stack([run.net.answer(frame) for frame in film])
-        for frames in self.lengths:
-            yield torch.cat([once.expand(self.before, -1, -1), noisy[:frames], once.expand(self.after, -1, -1)])
+    def _serial(self, clean: Tensor, noisy: Tensor) -> Iterator[Logits]:
+        once = self.run.net.answer(clean)[None].expand(self.steps, -1, -1)
+        during = torch.stack([self.run.net.answer(frame) for frame in noisy])
+        for frames in self.config.noise_frames:
+            yield torch.cat([once, during[:frames], once])
 
-    def _cascaded(self, run: Trained, clean: Tensor, film: Tensor) -> Iterator[Said]:
-        said, state = self._held(run, clean, None, self.before)
-        states, noisy = [state], []
-        for frame in film:
-            logits, state = run.net.step(frame, states[-1], kernel=self.kernel, schedule=self.schedule)
-            noisy.append(logits)
+    def _cascaded(self, clean: Tensor, noisy: Tensor) -> Iterator[Logits]:
+        before, state = self._repeat(clean, None)
+        states, during = [state], []
+        for frame in noisy:
+            logits, state = self.run.net.step(frame, states[-1], kernel=self.kernel)
+            during.append(logits)
             states.append(state)
-        for frames in self.lengths:
-            ending, _ = self._held(run, clean, states[frames], self.after)
-            yield torch.stack([*said, *noisy[:frames], *ending])
+        for frames in self.config.noise_frames:
+            after, _ = self._repeat(clean, states[frames])
+            yield torch.stack([*before, *during[:frames], *after])
 
-    def _held(self, run: Trained, frame: Tensor, state: State | None, steps: int) -> tuple[list[Tensor], State | None]:
-        """Show a frame, and hold it."""
-        said, now = [], frame
-        for _ in range(steps):
-            logits, state = run.net.step(now, state, kernel=self.kernel, schedule=self.schedule)
-            said.append(logits)
-            now = None
-        return said, state
+    def _repeat(self, frame: Tensor, state: State | None) -> tuple[list[Tensor], State | None]:
+        """Present a frame and keep it for all clean steps."""
+        outputs = []
+        for step in range(self.steps):
+            logits, state = self.run.net.step(frame if step == 0 else None, state, kernel=self.kernel)
+            outputs.append(logits)
+        return outputs, state

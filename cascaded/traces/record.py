@@ -1,13 +1,15 @@
-"""Show a network a set of images, and keep what it says."""
+"""Run a network on a set of images and store its logits at every step."""
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from jaxtyping import Int64
 from torch import Tensor
@@ -16,170 +18,257 @@ from cascaded.cascade.network import Cascade
 from cascaded.cascade.readout import pool
 from cascaded.data.images import Images
 from cascaded.errors import InputError
-from cascaded.traces.about import is_recorded, origin, trace_file
-from cascaded.traces.config import Origin
-from cascaded.traces.protocols import Still, Take, View
-from cascaded.traces.store import Form, Recording, note_of
+from cascaded.traces.capture import record_activations
+from cascaded.traces.config import Provenance, RecordingConfig
+from cascaded.traces.protocols import Protocol, check_config, make_protocol
+from cascaded.traces.select import limit_images, select_images
+from cascaded.traces.store import load_trace, read_header
+from cascaded.traces.writer import Form, Recording, note_of
 from cascaded.training.load import Trained
+from cascaded.training.loop import made_with
 from cascaded.training.runs import locked
 from cascaded.training.seeds import generator_at
 
+OnProgress = Callable[[int, int], object]
+"""Called with the number of items that are done and the number of all items."""
 PIXELS = 256_000
-"""Pixels of all frames that are shown at once: 250 images of CIFAR."""
-KEEP_EVERY = 5.0
-"""Seconds between two moments from which an interrupted recording could go on."""
+"""Pixels of all frames that are presented at once: 250 images of CIFAR."""
+SAVE_SECONDS = 5.0
+"""Seconds between two points from which an interrupted recording can resume."""
 
 
 def record(
     run: Trained,
-    images: Images,
-    view: View,
+    config: RecordingConfig,
     *,
-    items: Int64[Tensor, "items"] | None = None,
-    embeddings: bool = False,
-    half: bool = False,
-    again: bool = False,
-    part: str = "",
-    told: Callable[[int], object] = lambda items: None,
+    overwrite: bool = False,
+    on_progress: OnProgress = lambda done, total: None,
 ) -> dict[Path, bool]:
-    """Record traces of a network into its run's folder; what is there already is left as it is.
+    """Record a network into its run's folder; finished recordings are skipped, interrupted ones resume.
 
-    Returns the files, and whether each was recorded now.
+    Returns the files, and whether each was written now.
 
     Args:
         run: The network, from `load_run`.
-        images: What it is shown.
-        view: How it is shown, and how the network is run.
-        items: Which of the images, by number; all by default.
-        embeddings: Also keep what the head reads at the last step, and the head.
-        half: Keep half precision, in half the space.
-        again: Record anew what is there, also where it is of something else.
-        part: What to add to the names where `items` are not all.
-        told: Called with how many more items are done.
+        config: Which images are presented, how, and what is stored.
+        overwrite: Replace recordings that exist.
+        on_progress: Called with the numbers of finished and of all items.
     """
-    if embeddings and not isinstance(view, Still):
-        asked = view.takes[0].ending[1:]
-        raise InputError(f"embeddings are kept of still images, {asked} was asked for: leave one out")
-    session = Session(run, images, view, torch.arange(len(images)) if items is None else items, embeddings, half)
+    check_config(config)
+    protocol = make_protocol(run, config)
+    images, items = select_images(run, config.data, config.split)
+    some = limit_images(images, items, config.max_images)
+    config = replace(protocol.config, max_images=None if len(some) == len(items) else config.max_images)
+    files = record_images(run, images, config, items=some, overwrite=overwrite, on_progress=on_progress)
+    if config.activations is not None:
+        config = replace(config, max_images=None)
+        chosen = limit_images(images, items, config.activations)
+        source = provenance(run, images, chosen)
+        file, new = record_activations(run, images.select(chosen), config, source, overwrite)
+        files[file] = new
+    return files
+
+
+def record_images(
+    run: Trained,
+    images: Images,
+    config: RecordingConfig,
+    *,
+    items: Int64[Tensor, "items"] | None = None,
+    overwrite: bool = False,
+    on_progress: OnProgress = lambda done, total: None,
+) -> dict[Path, bool]:
+    """Record a network on images that are in memory: `record` without the selection of images.
+
+    Args:
+        run: The network.
+        images: The images; their name and split become part of the stored configuration.
+        config: How they are presented; data, split and activations are ignored.
+        items: Which of the images, by number; all by default.
+        overwrite: Replace recordings that exist.
+        on_progress: Called with the numbers of finished and of all items.
+    """
+    check_config(config)
+    config = replace(config, data=images.name, split=images.split, activations=None)
+    items = torch.arange(len(images)) if items is None else items
+    session = Session(run, images, items, make_protocol(run, config))
     with locked(run.folder / "traces"):
-        files, recordings = session.begin(part, again)
+        files, recordings = session.begin(overwrite)
         if recordings:
-            session.fill(recordings, told)
+            session.fill(recordings, on_progress)
         else:
-            told(session.total)
+            on_progress(session.total, session.total)
     return files
 
 
 @dataclass(frozen=True)
 class Session:
-    """One network, some images, and how the one is shown the others."""
+    """One network, some images, and the protocol by which they are presented."""
 
     run: Trained
     images: Images
-    view: View
-    shown: Int64[Tensor, "items"]
-    embeddings: bool
-    half: bool
+    items: Int64[Tensor, "items"]
+    protocol: Protocol
 
     @property
     def total(self) -> int:
-        """Items of a trace: every image, as often as it is shown."""
-        return len(self.shown) * self.view.trials
+        """Items per trace: every image, once per trial."""
+        return len(self.items) * self.protocol.trials
 
-    def begin(self, part: str, again: bool) -> tuple[dict[Path, bool], dict[Take, Recording]]:
-        """The files of all takes, whether each is to be recorded, and the recordings of those that are."""
-        files = {take: trace_file(self.run, self.images, self.view, take, part) for take in self.view.takes}
-        origins = {take: origin(self.run, self.images, self.view, take, self.shown) for take in self.view.takes}
-        # all are looked at before the first is laid out: one that is refused leaves nothing behind
-        waiting = [take for take, file in files.items() if again or not self.is_there(file, take, origins[take])]
-        for take in files.keys() - set(waiting):
-            note_of(files[take]).unlink(missing_ok=True)  # of a recording that was killed once all was done
-        recordings = {take: self.recording(files[take], take, origins[take]) for take in waiting}
-        return {file: take in recordings for take, file in files.items()}, recordings
+    @property
+    def chunk(self) -> int:
+        """Number of images that are presented at a time."""
+        height, width = self.images.images.shape[-2:]
+        return max(1, PIXELS // (height * width * self.protocol.frames_in_memory))
 
-    def is_there(self, file: Path, take: Take, wanted: Origin) -> bool:
-        """Whether the very trace was recorded before."""
-        return is_recorded(file, wanted, take.steps, self.total, self.embeddings, self.half)
+    def begin(self, overwrite: bool) -> tuple[dict[Path, bool], dict[int, Recording]]:
+        """All files and whether each is to be recorded, and the recordings, by the number of their variant."""
+        variants, source = self.protocol.variants, provenance(self.run, self.images, self.items)
+        files = [self.run.folder / "traces" / f"{config.name}.safetensors" for config in variants]
+        # all are checked before the first is laid out: one that is refused leaves nothing behind
+        pairs = list(zip(files, variants, strict=True))
+        missing = [overwrite or not is_recorded(file, config, source) for file, config in pairs]
+        recordings = {}
+        for number, (file, config) in enumerate(pairs):
+            if missing[number]:
+                recordings[number] = self.recording(file, config, source)
+            else:
+                note_of(file).unlink(missing_ok=True)  # of a recording that was killed at its very end
+        return dict(zip(files, missing, strict=True)), recordings
 
-    def recording(self, file: Path, take: Take, wanted: Origin) -> Recording:
-        """A trace to fill; one that was interrupted goes on if it was shown the same images in the same portions."""
-        features = head_of(self.run.net, take.steps).in_features if self.embeddings else None
-        form = Form.of(take.steps, self.total, len(self.run.inputs.classes), features, self.half)
-        view = self.view
-        costs = {"updates": view.updates(self.run, take.steps), "operations": view.operations(self.run, take.steps)}
-        told = replace(wanted, **{name: tuple(each) for name, each in costs.items()})
-        return Recording(file, form, told, portions=self.together)
+    def recording(self, file: Path, config: RecordingConfig, source: Provenance) -> Recording:
+        """A trace to fill; an interrupted one resumes if images and chunks are the same."""
+        steps = config.total_steps
+        features = head_of(self.run.net, steps).in_features if config.embeddings else None
+        form = Form.of(config, self.total, len(self.run.inputs.classes), features)
+        updates, operations = tuple(self.protocol.updates(steps)), tuple(self.protocol.operations(steps))
+        source = replace(source, updates=updates, operations=operations)
+        return Recording(file, form, config, source, chunk=self.chunk)
 
-    def fill(self, recordings: dict[Take, Recording], told: Callable[[int], object]) -> None:
-        """Run the network over what is missing."""
+    def fill(self, recordings: dict[int, Recording], on_progress: OnProgress) -> None:
+        """Run the network on everything that is missing."""
         done, saved = min(each.done for each in recordings.values()), time.monotonic()
-        told(done)
-        for trial, place in self.chunks():
-            some = self.shown[place : place + self.together]
-            start = trial * len(self.shown) + place
-            if start + len(some) <= done:
-                continue
-            self.show(recordings, some, start, trial)
-            told(len(some))
-            if time.monotonic() - saved >= KEEP_EVERY:
-                for each in recordings.values():
-                    each.keep(start + len(some))
-                saved = time.monotonic()
+        on_progress(done, self.total)
+        for trial in range(self.protocol.trials):
+            for place in range(0, len(self.items), self.chunk):
+                some = self.items[place : place + self.chunk]
+                start = trial * len(self.items) + place
+                end = start + len(some)
+                if end <= done:
+                    continue
+                self.present(recordings, some, start, trial)
+                on_progress(end, self.total)
+                if time.monotonic() - saved >= SAVE_SECONDS:
+                    for each in recordings.values():
+                        each.keep(end)
+                    saved = time.monotonic()
         for each in recordings.values():
             each.finish()
 
-    def chunks(self) -> Iterator[tuple[int, int]]:
-        """Trial by trial, the place of the first of the images that are shown together."""
-        for trial in range(self.view.trials):
-            for place in range(0, len(self.shown), self.together):
-                yield trial, place
-
-    @property
-    def together(self) -> int:
-        """How many images there is room for at a time."""
-        height, width = self.images.images.shape[-2:]
-        return max(1, PIXELS // (height * width * self.view.held))
-
     @torch.no_grad()
-    def show(self, recordings: dict[Take, Recording], some: Tensor, start: int, trial: int) -> None:
-        """Show some images, and write down what is said about them. The noise of an image follows from its row."""
-        net, rows = self.run.net, self.images.indices[some]
-        parts = {"labels": self.images.labels[some].numpy(), "indices": rows.numpy()}
-        shown = self.images.images[some].to(next(net.parameters()).device)
-        generators = [generator_at(self.view.draws, "noise", trial, row) for row in rows.tolist()]
-        with listening(net, self.embeddings) as heard:
-            for take, logits in zip(self.view.takes, self.view.show(self.run, shown, generators), strict=True):
+    def present(self, recordings: dict[int, Recording], some: Tensor, start: int, trial: int) -> None:
+        """Present some images and write the logits. The noise on an image depends on its row and the trial only."""
+        net, rows, seed = self.run.net, self.images.indices[some], self.protocol.config.seed
+        arrays = {"labels": self.images.labels[some].numpy(), "indices": rows.numpy()}
+        pixels = self.images.images[some].to(next(net.parameters()).device)
+        generators = [generator_at(seed, "noise", trial, row) for row in rows.tolist()]
+        with capture_embeddings(net, self.protocol.config.embeddings) as captured:
+            for number, logits in enumerate(self.protocol.present(pixels, generators)):
                 self.check(logits)
-                if heard:
-                    head = head_of(net, take.steps).weight
-                    parts |= {"embeddings": heard[-1].cpu().numpy(), "head": head.cpu().numpy()}
-                if take in recordings:
-                    recordings[take].write(start, logits=logits.cpu().numpy(), **parts)
+                if captured:
+                    head = head_of(net, len(logits)).weight
+                    arrays |= {"embeddings": captured[-1].cpu().numpy(), "head": head.cpu().numpy()}
+                if number in recordings:
+                    recordings[number].write(start, logits=logits.cpu().numpy(), **arrays)
 
     def check(self, logits: Tensor) -> None:
-        """What is said are numbers, and the trace can hold them."""
+        """Refuse logits that are not finite, or not in the precision that is stored."""
         if not logits.isfinite().all():
-            raise InputError(f"{self.run.folder} says what is not a number: it has diverged, train another")
-        if self.half and not logits.half().isfinite().all():
-            raise InputError(f"{self.run.folder} says numbers beyond half precision: leave out --half")
+            raise InputError(f"the outputs of {self.run.folder} are not finite: it has diverged, train another")
+        if self.protocol.config.dtype == "float16" and not logits.half().isfinite().all():
+            raise InputError(f"the outputs of {self.run.folder} are too large for float16: use --dtype float32")
 
 
 @contextmanager
-def listening(net: Cascade, wanted: bool = True) -> Iterator[list[Tensor]]:
-    """Hear what the head reads at the last step that was computed; the newest is the last of the list."""
-    heard: list[Tensor] = []
+def capture_embeddings(net: Cascade, wanted: bool = True) -> Iterator[list[Tensor]]:
+    """Collect the input of the output layer at the last step of every call; the newest is the last of the list."""
+    captured: list[Tensor] = []
     if not wanted:
-        yield heard
+        yield captured
         return
-    hook = net.readout.register_forward_pre_hook(lambda module, inputs: heard.append(pool(inputs[0].last())))
+    hook = net.readout.register_forward_pre_hook(lambda module, inputs: captured.append(pool(inputs[0].last())))
     try:
-        yield heard
+        yield captured
     finally:
         hook.remove()
 
 
 def head_of(net: Cascade, step: int) -> torch.nn.Linear:
-    """The head that reads a step."""
+    """The output layer at a step."""
     head = net.readout.at(step)
     assert isinstance(head, torch.nn.Linear)
     return head
+
+
+def provenance(run: Trained, images: Images, items: Int64[Tensor, "items"]) -> Provenance:
+    """The provenance of a recording; the cost per step is added when it is recorded."""
+    spec, own, digest = run.spec, images.classes == run.inputs.classes, images.fingerprint()
+    presented = hashlib.sha256(digest.encode() + images.indices[items].numpy().tobytes()).hexdigest()
+    return Provenance(
+        run=run.folder.as_posix(),
+        method=spec.model,
+        lam=getattr(spec.method.loss, "lam", None),
+        seed=spec.seed,
+        fold=spec.fold,
+        weights=run.weights,
+        images=digest,
+        items=presented,
+        classes=run.inputs.classes,
+        in_distribution=own,
+        coarse_of=coarse_of(images) if own else (),
+        coarse_classes=images.coarse_classes if own else (),
+        made_with={name: str(version) for name, version in made_with().items()},
+    )
+
+
+def coarse_of(images: Images) -> tuple[int, ...]:
+    """Coarse class of every class; empty for data with one level, or if a class is in two coarse classes or in none."""
+    if images.coarse is None:
+        return ()
+    pairs = np.unique(np.stack([images.labels.numpy(), images.coarse.numpy()]), axis=1)
+    complete = np.array_equal(pairs[0], np.arange(len(images.classes)))
+    return tuple(pairs[1].tolist()) if complete else ()
+
+
+def is_recorded(file: Path, config: RecordingConfig, source: Provenance) -> bool:
+    """Whether this trace exists and is intact; a different trace of the same name is refused, not replaced."""
+    if not _is_intact(file):
+        return False
+    there = read_header(file)
+    if there.config.embeddings:  # more than is needed
+        config = replace(config, embeddings=True)
+    if there.config.dtype == "float32":
+        config = replace(config, dtype="float32")
+    pairs = [(each.name, getattr(there.config, each.name), getattr(config, each.name)) for each in fields(config)]
+    names = ("weights", "images", "items")
+    pairs += [(name, getattr(there.provenance, name), getattr(source, name)) for name in names]
+    for name, before, now in pairs:
+        if before != now:
+            raise InputError(
+                f"{file} was recorded with {name} {_short(before)}, not {_short(now)}: add --overwrite to replace it"
+            )
+    return True
+
+
+def _is_intact(file: Path) -> bool:
+    try:
+        load_trace(file)
+    except InputError:
+        return False
+    return True
+
+
+def _short(value: object) -> str:
+    """Digests by their first characters."""
+    text = str(value)
+    return text if len(text) < 64 else f"{text[:12]}..."

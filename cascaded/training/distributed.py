@@ -108,6 +108,14 @@ def averaging(learner: nn.Module) -> DistributedDataParallel:
     return DistributedDataParallel(learner, **untouched)
 
 
+def use_threads(threads: int | None) -> None:
+    """Set the number of CPU threads of torch; None leaves it as it is."""
+    if threads is not None and threads < 1:
+        raise InputError(f"--threads is {threads}: give at least 1")
+    if threads is not None:
+        torch.set_num_threads(threads)
+
+
 def choose_device(name: str) -> torch.device:
     """`auto`, `cpu`, `cuda`, `cuda:1`, `mps`: one that is there."""
     local = int(os.environ.get("LOCAL_RANK", "0"))

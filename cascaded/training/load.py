@@ -17,7 +17,7 @@ from cascaded.errors import InputError
 from cascaded.training import checkpoint
 from cascaded.training.config import Spec
 from cascaded.training.loop import build, check_parameters
-from cascaded.training.runs import Inputs, read_inputs, read_spec, resume_command
+from cascaded.training.runs import Inputs, read_inputs, read_spec, resume_command, weights_digest
 from cascaded.training.trainer import Position
 
 OVERSHOOT = 1e-3
@@ -84,7 +84,7 @@ def load_run(folder: Path | str, device: torch.device | str = "cpu") -> Trained:
         told = str(error).splitlines()[-1].strip()
         raise InputError(f"the checkpoint in {folder} is of another network ({told}): bring its own back") from error
     step = Position.from_json(found.position).step
-    return Trained(folder, spec, inputs, net.to(device).eval(), digest(found.model), step)
+    return Trained(folder, spec, inputs, net.to(device).eval(), weights_digest(folder, step) or "", step)
 
 
 def check_range(images: Tensor, if_normalised: str) -> None:

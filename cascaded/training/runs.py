@@ -208,6 +208,22 @@ def manifest_of(digests: Mapping[str, str]) -> bytes:
     return (json.dumps({"format": 1, "sha256": dict(digests)}, indent=2) + "\n").encode()
 
 
+def weights_digest(folder: Path, step: int | None = None) -> str | None:
+    """SHA-256 of a run's weights as its newest checkpoint's manifest has it; None without a checkpoint.
+
+    Args:
+        folder: A run, or a saved network: there the file of weights itself is read.
+        step: Of the checkpoint at this step.
+    """
+    places = [place for place in checkpoint_places(folder) if step is None or int(place.name) == step]
+    try:
+        if places:
+            return str(read_json(places[-1] / MANIFEST)["sha256"][PARTS[0]])
+        return sha256(folder / PARTS[0]) if (folder / PARTS[0]).exists() else None
+    except (InputError, KeyError, TypeError):
+        return None
+
+
 def is_whole(place: Path) -> bool:
     """Whether a checkpoint is what was written."""
     try:

@@ -1,0 +1,93 @@
+"""Select the images that are presented to a network: its own data, or other data in the shape of its inputs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from cascaded.data.images import Images
+from cascaded.data.sources import load
+from cascaded.data.split import limited
+from cascaded.errors import InputError, MissingSplitError
+from cascaded.training.data import held_out, load_split
+from cascaded.training.load import Trained, told_shape
+
+Selection = tuple[Images, Int64[Tensor, "items"]]
+"""Images of a data set, and the numbers of those that are presented."""
+
+
+def select_images(run: Trained, data: str | None = None, split: str | None = None) -> Selection:
+    """The images of a split, and the numbers of those that a network may be evaluated on.
+
+    Args:
+        run: The network.
+        data: A name or a path; None for the data that the network was trained on.
+        split: Which split; `validation` of the network's own data is the part left out of its training images. None for
+            the test split, or the validation split if there is no test split.
+    """
+    images, items = _test_or_validation(run, data) if split is None else _split(run, data, split)
+    if tuple(images.images.shape[1:]) != run.inputs.shape:
+        raise InputError(
+            f"{images.name} has {told_shape(images.images.shape[1:])}, {run.folder} was trained on "
+            f"{told_shape(run.inputs.shape)}: record other data"
+        )
+    return images, items
+
+
+def limit_images(images: Images, items: Tensor, max_images: int | None) -> Int64[Tensor, "items"]:
+    """At most so many of the items, the same number per class, in their order; all of them if there are no more."""
+    if max_images is None or max_images >= len(items):
+        return items
+    return items[limited(images.labels[items], max_images)]
+
+
+def _test_or_validation(run: Trained, data: str | None) -> Selection:
+    try:
+        return _split(run, data, "test")
+    except MissingSplitError as error:
+        missing = error
+    if _is_own(run, data) and not _has_validation(run):
+        raise InputError(
+            f"{run.spec.data} has no test split and {run.folder} was trained without a validation split: add test "
+            "images, or train with --val-fraction 0.1"
+        ) from missing
+    try:
+        return _split(run, data, "validation")
+    except MissingSplitError:
+        raise missing from None
+
+
+def _split(run: Trained, data: str | None, split: str) -> Selection:
+    if _is_own(run, data):
+        return _own_images(run, split)
+    channels, _, size = run.inputs.shape
+    images = load(str(data), split, image_size=size, channels=channels)
+    return images, torch.arange(len(images))
+
+
+def _is_own(run: Trained, data: str | None) -> bool:
+    return data is None or os.path.normpath(data) == os.path.normpath(run.spec.data)
+
+
+def _has_validation(run: Trained) -> bool:
+    return bool(run.spec.fold or run.spec.recipe.held_out)
+
+
+def _own_images(run: Trained, split: str) -> Selection:
+    if split != "validation":
+        try:
+            images = load_split(run.spec, split)
+        except MissingSplitError as error:
+            raise MissingSplitError(f"{error}; validation is the part left out of the training images") from error
+        return images, torch.arange(len(images))
+    if not _has_validation(run):
+        raise InputError(
+            f"{run.folder} was trained without a validation split: train it with --val-fraction 0.1, or record --split "
+            "test"
+        )
+    images = load_split(run.spec, "train")
+    return replace(images, split="validation"), held_out(run.spec, images)[1]

@@ -1,0 +1,223 @@
+"""Presentation protocols: their logits are those of the network on the whole frame sequence."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cascaded.cascade.named import make_kernel
+from cascaded.data.noise import NOISES, make_noise
+from cascaded.data.sources import load
+from cascaded.errors import InputError
+from cascaded.traces.config import RecordingConfig
+from cascaded.traces.protocols import PersistentNoise, Still, TransientNoise, check_config, make_protocol
+from cascaded.training.load import load_run
+from tests.tiny_runs import tiny_run  # noqa: F401
+
+KERNELS = pytest.mark.parametrize("kernel", ["osd", "ews:0.7", "taps:0,0.5,0.5"])
+
+
+@pytest.fixture
+def run(tiny_run):  # noqa: F811
+    return load_run(tiny_run())
+
+
+@pytest.fixture
+def serial_run(tiny_run):  # noqa: F811
+    return load_run(tiny_run("serial-ce"))
+
+
+@pytest.fixture
+def pixels():
+    return load("digits", "test").images[:5]
+
+
+def draws(seed=3, items=5):
+    return [torch.Generator().manual_seed(1000 * seed + item) for item in range(items)]
+
+
+def persistent(noise="occlusion", **options):
+    return RecordingConfig(noise=noise, **options)
+
+
+def transient(noise="occlusion", frames=(1, 2), steps=10, **options):
+    return RecordingConfig(noise=noise, protocol="transient", noise_frames=tuple(frames), steps=steps, **options)
+
+
+@torch.no_grad()
+def presented(config, run, pixels, generators=None):
+    """The logits of every variant, with the noise of `draws()`."""
+    return list(make_protocol(run, config).present(pixels, generators or draws(items=len(pixels))))
+
+
+def noisy(run, name, pixels, frames):
+    """The noisy frames of `draws()`, image by image."""
+    pairs = zip(pixels.split(1), draws(items=len(pixels)), strict=True)
+    return run.normalised(torch.cat([make_noise(name).film(each / 255, frames, drawn) for each, drawn in pairs], dim=1))
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("kernel", "schedule", "steps"), [("osd", "cascaded", 9), ("ews:0.7", "cascaded", 70), ("osd", "serial", 9)]
+)
+@torch.no_grad()
+def test_the_logits_of_a_still_image_are_those_of_the_network(run, pixels, kernel, schedule, steps):
+    config = RecordingConfig(kernel=kernel, schedule=schedule, steps=steps)
+    (logits,) = presented(config, run, pixels)
+    expected = run.net(run.normalised(pixels), kernel=make_kernel(kernel), steps=steps, schedule=schedule)
+    assert logits.shape == (steps, 5, 10)
+    assert torch.equal(logits, expected)
+
+
+@KERNELS
+@pytest.mark.parametrize("noise", ["occlusion", "translation"])
+@torch.no_grad()
+def test_persistent_noise_is_a_sequence_of_noisy_frames(run, pixels, kernel, noise):
+    (logits,) = presented(persistent(noise, kernel=kernel, steps=11), run, pixels)
+    assert close(logits, run.net(noisy(run, noise, pixels, 11), kernel=make_kernel(kernel)))
+
+
+@torch.no_grad()
+def test_the_serial_schedule_processes_every_frame_in_full(serial_run, pixels):
+    plain = serial_run.net.serial().eval()
+    (logits,) = presented(persistent("perlin", steps=4), serial_run, pixels)
+    assert close(logits, torch.stack([plain(frame) for frame in noisy(serial_run, "perlin", pixels, 4)]))
+    clean, frames = serial_run.normalised(pixels), noisy(serial_run, "perlin", pixels, 3)
+    for count, logits in zip((1, 3), presented(transient("perlin", (1, 3), 2), serial_run, pixels), strict=True):
+        sequence = [clean, clean, *frames[:count], clean, clean]
+        assert close(logits, torch.stack([plain(frame) for frame in sequence]))
+
+
+@KERNELS
+@torch.no_grad()
+def test_transient_noise_is_the_whole_sequence_for_every_number_of_noisy_frames(run, pixels, kernel):
+    clean, frames = run.normalised(pixels), noisy(run, "occlusion", pixels, 6)
+    for count, logits in zip((1, 3), presented(transient(frames=(1, 3), kernel=kernel), run, pixels), strict=True):
+        sequence = torch.stack([*[clean] * 10, *frames[:count], *[clean] * 10])
+        assert logits.shape == (20 + count, 5, 10)
+        assert close(logits, run.net(sequence, kernel=make_kernel(kernel)))
+
+
+@given(
+    st.sampled_from(sorted(NOISES)),
+    st.lists(st.integers(1, 5), min_size=1, max_size=3, unique=True),
+    st.integers(1, 5),
+    st.floats(0, 0.9),
+)
+@settings(max_examples=6)
+@torch.no_grad()
+def test_drawn_sequences_are_as_if_run_in_one_go(tiny_run, noise, counts, steps, alpha):  # noqa: F811
+    run, pixels = load_run(tiny_run()), load("digits", "test").images[:3]
+    config = transient(noise, counts, steps, kernel=f"ews:{alpha}")
+    variants = make_protocol(run, config).variants
+    clean, frames = run.normalised(pixels), noisy(run, noise, pixels, 6)
+    for count, variant, logits in zip(counts, variants, presented(config, run, pixels), strict=True):
+        assert (variant.onset, variant.noise_frames) == (steps + 1, (count,))
+        sequence = torch.stack([*[clean] * steps, *frames[:count], *[clean] * steps])
+        assert variant.total_steps == len(sequence)
+        assert close(logits, run.net(sequence, kernel=make_kernel(config.kernel)))
+
+
+def test_the_noise_of_two_frames_begins_with_that_of_one(run, pixels):
+    one, two = presented(transient("focus"), run, pixels)
+    assert torch.equal(one[:11], two[:11])
+    assert not torch.allclose(one[12:], two[12:21])
+
+
+def test_the_noise_of_a_variant_does_not_depend_on_the_other_variants(run, pixels):
+    (alone,) = presented(transient("perlin", (2,)), run, pixels)
+    _, among, _ = presented(transient("perlin", (1, 2, 6)), run, pixels)
+    assert torch.equal(alone, among)
+
+
+def test_the_noise_on_an_image_does_not_depend_on_the_other_images(run, pixels):
+    config = persistent("perlin", steps=3)
+    (all_five,), (two,) = presented(config, run, pixels), presented(config, run, pixels[:2], draws(items=2))
+    assert close(all_five[:, :2], two)
+
+
+def test_other_generators_give_other_noise_and_the_same_the_same(run, pixels):
+    config = persistent(steps=3)
+    (one,), (same,) = presented(config, run, pixels), presented(config, run, pixels)
+    (other,) = presented(config, run, pixels, draws(4))
+    assert torch.equal(one, same)
+    assert not torch.allclose(one, other)
+
+
+@KERNELS
+def test_updates_and_operations_are_those_of_the_network(run, serial_run, kernel):
+    net, delay = run.net, make_kernel(kernel)
+    still = make_protocol(run, RecordingConfig(kernel=kernel, steps=4))
+    assert still.updates(4) == net.cycles("cascaded", kernel=delay, steps=4)
+    assert still.operations(4) == net.operations(8, 8, "cascaded", kernel=delay, steps=4)
+    serial = make_protocol(run, RecordingConfig(schedule="serial"))
+    assert serial.updates(9) == net.cycles("serial", steps=9) == [0] + [1] * 8
+    moving = make_protocol(run, persistent("focus", kernel=kernel, steps=4))
+    assert moving.updates(4) == net.cycles("cascaded", kernel=delay, steps=4, moving=True)
+    assert moving.operations(4) == []
+    assert make_protocol(serial_run, persistent("focus", steps=4)).updates(4) == [8] * 4
+
+
+def test_frames_in_memory_are_counted(run):
+    assert make_protocol(run, RecordingConfig(kernel="ews:0.9")).frames_in_memory == 1
+    assert make_protocol(run, persistent(steps=9, trials=7)).frames_in_memory == 9
+    assert make_protocol(run, transient(frames=(2, 4))).frames_in_memory == 7  # the clean frame, too
+
+
+def test_defaults_are_filled_in(run, serial_run):
+    def resolved(config, network=run):
+        return make_protocol(network, config).config
+
+    assert resolved(RecordingConfig()) == RecordingConfig(steps=9, schedule="cascaded")
+    assert resolved(RecordingConfig(kernel="ews:0.9")).steps == 70  # its output is never final
+    assert resolved(RecordingConfig(kernel="none")).steps == 9  # as many as there are blocks and a stem
+    assert resolved(RecordingConfig(kernel="taps:0,0.5,0.5")).steps == 1 + 8 * 2 + 1
+    assert resolved(RecordingConfig(), serial_run) == RecordingConfig(kernel="none", steps=9, schedule="serial")
+    assert resolved(RecordingConfig(schedule="cascaded"), serial_run).kernel == "osd"
+    noise = resolved(persistent("focus"))
+    assert (noise.protocol, noise.trials, noise.steps, noise.noise_frames) == ("persistent", 5, 9, ())
+    noise = resolved(RecordingConfig(noise="focus", protocol="transient"))
+    assert (noise.trials, noise.steps, noise.noise_frames) == (5, 10, (1, 2, 3, 4, 5, 6))
+    for config in (RecordingConfig(), RecordingConfig(kernel="ews:0.9"), persistent(), transient()):
+        assert resolved(resolved(config)) == resolved(config)
+        check_config(resolved(config))
+
+
+def test_each_config_has_its_protocol(run):
+    kinds = [type(make_protocol(run, config)) for config in (RecordingConfig(), persistent(), transient())]
+    assert kinds == [Still, PersistentNoise, TransientNoise]
+
+
+def test_what_a_network_cannot_do_is_refused(serial_run, tiny_run):  # noqa: F811
+    with pytest.raises(InputError, match="is run serially, without delays: leave it out, or add --schedule cascaded"):
+        make_protocol(serial_run, RecordingConfig(kernel="ews:0.9"))
+    with pytest.raises(InputError, match=r"--steps is 70, .* has 9 serial steps: give at most 9"):
+        make_protocol(serial_run, RecordingConfig(steps=70))
+    shallow = load_run(tiny_run("shallow-deep"))
+    assert make_protocol(shallow, RecordingConfig()).config.schedule == "serial"
+    with pytest.raises(InputError, match="shallow-deep heads read blocks that have settled"):
+        make_protocol(shallow, RecordingConfig(schedule="cascaded"))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (persistent("oclusion"), "did you mean 'occlusion'"),
+        (persistent(trials=0), "--trials is 0: give at least 1"),
+        (transient(frames=(0, 1)), r"--noise-frames is \[0, 1\]: give different numbers of at least 1"),
+        (transient(frames=(2, 2)), r"--noise-frames is \[2, 2\]"),
+        (persistent(noise_frames=(2,)), r"--noise-frames is \[2\], which is for transient noise: add --protocol"),
+        (RecordingConfig(protocol="transient"), "--protocol is transient without --noise: add one, such as occlusion"),
+        (RecordingConfig(max_images=0), "--max-images is 0: give at least 1"),
+        (RecordingConfig(activations=0), "--activations is 0: give at least 1"),
+        (persistent(embeddings=True), "--embeddings needs images without noise, --noise is occlusion: leave one out"),
+        (persistent(activations=3), "--activations needs images without noise"),
+    ],
+)
+def test_impossible_configs_are_refused(config, message):
+    with pytest.raises(InputError, match=message):
+        check_config(config)

@@ -1,0 +1,79 @@
+"""Which images are presented: the network's own test or validation images, or those of other data."""
+
+import os
+
+import pytest
+import torch
+
+from cascaded.data.sources import load
+from cascaded.errors import InputError
+from cascaded.traces.select import limit_images, select_images
+from cascaded.training.data import make_feed
+from cascaded.training.distributed import Team
+from cascaded.training.load import load_run
+from tests.pictures import image_folder
+from tests.tiny_runs import tiny_run  # noqa: F401
+
+
+@pytest.fixture
+def run(tiny_run):  # noqa: F811
+    return load_run(tiny_run())
+
+
+@pytest.mark.parametrize("data", [None, "digits", os.path.join(".", "digits")])
+@pytest.mark.parametrize("split", ["test", "train"])
+def test_its_own_images_are_all_selected_in_their_order(run, data, split):
+    images, items = select_images(run, data, split)
+    expected = load("digits", split)
+    assert (images.split, images.fingerprint()) == (split, expected.fingerprint())
+    assert torch.equal(images.indices[items], expected.indices)
+
+
+@pytest.mark.parametrize("options", [{}, {"held_out": 0.3}, {"fold": (2, 3)}])
+def test_validation_is_exactly_the_part_left_out_of_training(tiny_run, options):  # noqa: F811
+    run = load_run(tiny_run(**options))
+    feed = make_feed(run.spec, Team(), torch.device("cpu"))
+    images, items = select_images(run, None, "validation")
+    assert images.split == "validation"
+    assert torch.equal(items, feed.validation)
+    assert not set(items.tolist()) & set(feed.train.tolist())
+    source = load("digits", "train")
+    assert torch.equal(images.images[items], source.images[feed.validation])
+    assert torch.equal(images.indices[items], source.indices[feed.validation])
+
+
+def test_a_maximum_takes_the_same_number_per_class_and_keeps_their_order(run):
+    for split, count in (("test", 30), ("validation", 20)):
+        images, items = select_images(run, None, split)
+        some = limit_images(images, items, count)
+        assert images.labels[some].bincount().tolist() == [count // 10] * 10
+        assert torch.equal(some, some.sort().values)
+        assert set(some.tolist()) <= set(items.tolist())
+
+
+def test_a_maximum_above_the_number_of_images_takes_all(run):
+    images, items = select_images(run, None, "test")
+    for count in (None, len(items), 9999):
+        assert torch.equal(limit_images(images, items, count), items)
+
+
+def test_other_data_is_brought_to_the_size_of_the_network(run, tmp_path):
+    place = image_folder(tmp_path / "other", ["test/ant", "test/bee"], size=(20, 16), grey=True)
+    images, items = select_images(run, str(place), "test")
+    assert images.images.shape == (6, 1, 8, 8)
+    assert images.classes == ("ant", "bee")
+    assert items.tolist() == list(range(6))
+
+
+def test_a_run_without_a_validation_split_is_refused(tiny_run):  # noqa: F811
+    run = load_run(tiny_run(held_out=0.0))
+    with pytest.raises(
+        InputError,
+        match=r"was trained without a validation split: train it with --val-fraction 0\.1, or record --split",
+    ):
+        select_images(run, None, "validation")
+
+
+def test_a_split_that_is_not_there_is_refused(run):
+    with pytest.raises(InputError, match=r"digits has no split 'tset', there are train, test: use one of them"):
+        select_images(run, None, "tset")
