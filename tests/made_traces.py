@@ -21,6 +21,7 @@ def facts(**values) -> dict[str, Any]:
     names = {each.name for each in fields(Provenance)}
     provenance = {name: value for name, value in values.items() if name in names}
     config = {name: value for name, value in values.items() if name not in names}
+    config.setdefault("schedule", "cascaded")
     return {"config": RecordingConfig(**config), "provenance": Provenance(**provenance)}
 
 
@@ -57,7 +58,8 @@ def noisy_trace(protocol="persistent", frames=6, trials=2, items=8, seed=0, **op
         noise |= {"steps": 3, "noise_frames": (frames,)}
     indices = np.tile(np.arange(items), trials)
     costs = {"updates": (1,) * steps, "operations": (10,) * steps}
-    trace = made_trace(seed, items * trials, steps, indices=indices, **costs, **noise, **options)
+    trace = made_trace(seed, items * trials, steps, indices=indices, **costs, **options)
+    trace = with_facts(trace, **noise)
     return replace(trace, labels=np.tile(np.arange(items) % 4, trials))
 
 

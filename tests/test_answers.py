@@ -13,7 +13,7 @@ from cascaded.results.answers import answer_all, read_results
 from cascaded.results.questions import Settings
 from cascaded.results.registry import ANALYSES, chosen
 from cascaded.results.subjects import find_subjects
-from tests.made_traces import made_run, made_trace, noisy_trace
+from tests.made_traces import made_run, made_trace, noisy_trace, with_facts
 
 QUICK = Settings(epochs=1)
 TEST = made_trace(embeddings=True, coarse_of=(0, 0, 1, 1), coarse_classes=("small", "large"))
@@ -21,7 +21,7 @@ VALIDATION = made_trace(1, split="validation")
 
 
 def strangers(split, seed):
-    return made_trace(seed, good=0.0, data="svhn", split=split, known=False)
+    return made_trace(seed, good=0.0, data="svhn", split=split, in_distribution=False)
 
 
 EVERYTHING = {

@@ -111,7 +111,7 @@ def test_of_several_seeds_the_first_that_has_states_is_shown(tmp_path):
 
 def test_states_that_are_damaged_are_passed_over_and_said_to_be(tmp_path):
     folder = made_run(tmp_path / "0")
-    (folder / "states").mkdir()
+    (folder / "activations").mkdir()
     (folder / "activations" / "odd.safetensors").write_bytes(b"odd")
     found, (note,) = seen(gather([folder]))
     assert found == []

@@ -7,7 +7,7 @@ from scipy.stats import ttest_rel
 from cascaded.analysis import lambda_effect
 from cascaded.analysis.statistics import corrected_sem
 from cascaded.errors import InputError
-from tests.made_traces import made_trace
+from tests.made_traces import made_trace, with_facts
 
 
 def of_seed(seed, good):

@@ -17,6 +17,7 @@ from cascaded.paper.scales import SCALES
 from cascaded.paper.showings import shown_to
 from cascaded.results.groups import Condition, Group
 from cascaded.traces.config import RecordingConfig
+from cascaded.traces.protocols import check_config
 from cascaded.training.recipe import RECIPES
 from tests.made_materials import made_asked, made_material
 
@@ -87,9 +88,9 @@ def test_serial_networks_are_shown_nothing_in_fine_time_and_nothing_is_shown_twi
             for network in item.networks:
                 shown = shown_to(network, item, scale)
                 assert len(set(shown)) == len(shown)
-                assert all(each.showing.check() is None for each in shown)
+                assert all(check_config(each) is None for each in shown)
                 if network.is_serial:
-                    assert {each.showing.kernel for each in shown} <= {"osd"}
+                    assert {each.kernel for each in shown} <= {"osd"}
 
 
 def test_the_papers_commands_are_of_the_papers_recipe():
@@ -109,9 +110,8 @@ def test_what_commands_record_is_what_networks_are_shown():
             lines = [line for line in commands_for(work) if line.startswith("cascaded record ")]
             shown = [each for network in work.networks for each in shown_to(network, item, scale)]
             for line, each in zip(lines, shown, strict=True):
-                words = [word for word in shlex.split(line)[3:] if word != "--embeddings"]
+                words = shlex.split(line)[3:]
                 assert tyro.cli(RecordingConfig, args=words) == each
-                assert line.endswith(" --embeddings") == each.embeddings
 
 
 def test_the_papers_effects_are_those_worked_out_by_hand():

@@ -146,8 +146,8 @@ def _draw(answered: Answered, console: Console) -> None:
     for (analysis, of), (question, result) in answered.answers.items():
         if analysis == "selection_latency":
             try:
-                origin = question.judged.config
-                file = draw_gallery(answered.subject, of, origin.split, origin.images, result)
+                trace = question.judged
+                file = draw_gallery(answered.subject, of, str(trace.config.split), trace.provenance.images, result)
                 say(console, f"wrote {file}")
             except InputError as error:  # results do not need the images, pictures do
                 say(console, f"no gallery of {of}: {error}")

@@ -7,11 +7,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from cascaded.paper.showings import shown_to
+from cascaded.traces.config import RecordingConfig
 
 if TYPE_CHECKING:
     from cascaded.paper.network import Network
     from cascaded.paper.reproduce import Work
-    from cascaded.traces.config import RecordingConfig
     from cascaded.training.options import Options
     from cascaded.training.sweep import Job
 

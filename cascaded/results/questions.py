@@ -79,7 +79,7 @@ class Question:
     @property
     def made_from(self) -> dict[str, str]:
         """The digest of every trace it reads: the same traces give the same answer."""
-        return {found.name: found.header.digest for found in self.traces}
+        return {found.name: found.digest for found in self.traces}
 
     @property
     def row(self) -> Row:

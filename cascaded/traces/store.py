@@ -164,6 +164,11 @@ class TraceFile:
         """Number of different images."""
         return self.header.items // (self.config.trials or 1)
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything in the trace: values, configuration and provenance."""
+        return hashlib.sha256(repr(self.header).encode()).hexdigest()
+
     def load(self) -> Trace:
         """The trace, with all folds joined."""
         traces = self.load_folds()
