@@ -157,7 +157,7 @@ def test_an_empty_batch_stays_empty():
         (lambda x: cut_out(x / 255, 33, seeded()), "cutout is 33, images are 32 x 32"),
         (lambda x: cut_out(x / 255, -1, seeded()), "cutout is -1"),
         (lambda x: normalise(x, MEAN[:1], STD[:1]), "images have 3 channels"),
-        (lambda x: normalise(x, MEAN, STD * 0), "deviations are"),
+        (lambda x: normalise(x, MEAN, STD * 0), "std is"),
         (lambda x: normalise(x.long(), MEAN, STD), "images are torch.int64"),
         (lambda x: Augment(noise=Occlusion())(x.long(), MEAN, STD, seeded()), "images are torch.int64"),
     ],

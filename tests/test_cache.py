@@ -1,9 +1,11 @@
-"""What is decoded once is kept whole, mapped, and made again when it is damaged or its source changes."""
+"""Decoded images are cached atomically and decoded again if the cache is damaged or the source changes."""
 
 import os
+import pwd
+import resource
 import signal
 import time
-from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,13 +15,17 @@ from cascaded.errors import InputError
 from tests.forked import PATIENCE, code_of, forked, wait_until
 from tests.pictures import encoded, image_folder, own_places, picture  # noqa: F401
 
+SIDE, EACH = 64, 4
+PIXELS = 2 * EACH * 3 * SIDE**2  # bytes of all images below
+FIX = "free some space or set CASCADED_CACHE to another folder"
+
 
 @pytest.fixture
 def folder(tmp_path):
     return image_folder(tmp_path / "insects", ["train/ant", "train/bee"], each=4)
 
 
-def kept(tmp_path):
+def cached_files(tmp_path):
     return sorted((tmp_path / "cache").glob("*.safetensors"))
 
 
@@ -32,13 +38,13 @@ def test_images_are_decoded_once(folder, tmp_path, monkeypatch):
     first = load(folder)
     monkeypatch.setattr("cascaded.data.build.decode", None)  # would fail
     assert same(load(folder), first)
-    assert [file.name.startswith("insects-train-") for file in kept(tmp_path)] == [True]
+    assert [file.name.startswith("insects-train-") for file in cached_files(tmp_path)] == [True]
 
 
 def test_each_request_has_a_file_of_its_own(folder, tmp_path):
     for options in ({}, {"image_size": 4}, {"classes": ["bee"]}, {"classes": ["bee", "ant"]}, {}):
         load(folder, **options)
-    assert len(kept(tmp_path)) == 4
+    assert len(cached_files(tmp_path)) == 4
 
 
 def test_a_changed_source_is_decoded_again(folder):
@@ -57,7 +63,7 @@ def test_a_changed_source_is_decoded_again(folder):
 def test_a_damaged_file_is_noticed_and_made_again(damage, folder, tmp_path):
     first = load(folder)
     pixels = first.images.clone()
-    (file,) = kept(tmp_path)
+    (file,) = cached_files(tmp_path)
     good = file.read_bytes()
     file.unlink()  # what is mapped stays as it is
     file.write_bytes(damage(good))
@@ -71,7 +77,7 @@ def test_a_file_that_is_something_else_is_made_again(folder, tmp_path):
     from safetensors.torch import save_file
 
     first = load(folder)
-    (file,) = kept(tmp_path)
+    (file,) = cached_files(tmp_path)
     save_file({"images": torch.zeros(2)}, file)
     with pytest.warns(UserWarning, match="is damaged"):
         assert len(load(folder)) == len(first)
@@ -98,16 +104,73 @@ def test_killed_while_decoding_leaves_nothing_behind(folder, tmp_path, monkeypat
     assert len(load(folder)) == 8
 
 
-def test_a_full_disk_is_said(folder, monkeypatch):
-    if not os.path.exists("/dev/full"):
-        pytest.skip("no /dev/full here: a full disk cannot be had")
-    full = partial(open, "/dev/full", "wb")
-    monkeypatch.setattr("cascaded.data.build.tempfile.TemporaryFile", lambda dir: full())
-    with pytest.raises(InputError, match=r"cannot be written .*free some space or set CASCADED_CACHE"):
-        load(folder)
+@pytest.fixture
+def large(tmp_path):
+    return image_folder(tmp_path / "insects", ["train/ant", "train/bee"], each=EACH, size=(SIDE, SIDE))
 
 
-def test_a_cache_that_cannot_be_written_is_said(folder, tmp_path):
+def error_of(work, tmp_path):
+    """The message of the `InputError` that some work in a process of its own ends in."""
+    file = tmp_path / "message"
+
+    def write_error():
+        try:
+            work()
+        except InputError as error:
+            file.write_text(str(error))
+
+    assert code_of(forked(write_error)) == 0
+    return file.read_text() if file.exists() else None
+
+
+@pytest.mark.parametrize("room", [PIXELS // 2, PIXELS + 10], ids=["while decoding", "while storing"])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(room, large, tmp_path):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))  # writing beyond fails, as on a full disk
+        load(large)
+
+    message = error_of(limited, tmp_path)
+    assert message is not None
+    assert message.startswith(f"{tmp_path / 'cache'} cannot be written (")
+    assert message.endswith(f"): {FIX}")
+    assert "\n" not in message
+    assert [file.suffix for file in (tmp_path / "cache").iterdir()] == [".lock"]
+    assert len(load(large)) == 2 * EACH  # with room, the same request succeeds
+
+
+def test_a_cache_below_a_file_is_one_sentence(large, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(InputError, match="cannot be written"):
-        load(folder, cache=tmp_path / "file")
+    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(InputError, match=rf"^{tmp_path}/file/cache cannot be written \(Not a directory\): {FIX}$"):
+        load(large)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the root user may write to read-only folders: run as another user")
+def test_a_read_only_cache_is_one_sentence_and_what_it_holds_is_used(large, tmp_path):
+    there = load(large)
+    (tmp_path / "cache").chmod(0o500)
+    try:
+        assert len(load(large)) == len(there)
+        with pytest.raises(InputError, match=rf"cache cannot be written \(Permission denied\): {FIX}$"):
+            load(large, image_size=8)
+    finally:
+        (tmp_path / "cache").chmod(0o700)
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="there is no /proc, a folder that takes no files")
+def test_a_cache_where_the_system_takes_no_files_is_one_sentence(large, monkeypatch):
+    monkeypatch.setenv("CASCADED_CACHE", "/proc/cascaded")
+    with pytest.raises(InputError, match=rf"^/proc/cascaded cannot be written \(.*\): {FIX}$"):
+        load(large)
+
+
+def test_without_a_home_the_cache_has_to_be_named(large, tmp_path, monkeypatch):
+    def unknown(_):
+        raise KeyError
+
+    monkeypatch.delenv("CASCADED_CACHE")
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    with pytest.raises(InputError, match="no home folder for decoded images: set CASCADED_CACHE to a folder"):
+        load(large)
+    assert len(load(large, cache=tmp_path / "cache")) == 2 * EACH

@@ -110,7 +110,7 @@ def test_help_does_not_import_torch(words, helped):
         (["bench", "--json", "/proc/nowhere/bench.json"], "which cannot be written"),
         (["bench", "--image-size", "1", "--batch-size", "1"], "give a batch size of at least 2"),
         (["bench", "--arch", "alexnet"], "resnet18"),
-        (["train", "--data", "cifar11"], "there is no data set 'cifar11': say cifar10?"),
+        (["train", "--data", "cifar11"], "there is no data set 'cifar11': did you mean cifar10?"),
         (["train", "--data", "no/such/folder"], "there is no file or folder no/such/folder"),
         (["train", "--model", "cascaded-ce", "--lam", "0"], "cascaded-ce learns from the last step alone"),
         (["train", "--lam", "half"], "--lam is 'half': give a number"),
@@ -126,7 +126,7 @@ def test_help_does_not_import_torch(words, helped):
         (["sweep", "--models", "cascaded-td", "--lam", "7"], "lam is 7.0"),
         (["sweep", "--rate", "0"], "rate is 0.0"),
         (["data", "show"], "show needs a data set"),
-        (["data", "show", "digts"], "say digits?"),
+        (["data", "show", "digts"], "did you mean digits?"),
     ],
 )
 def test_wrong_commands_end_in_a_sentence_and_exit_code_two(arguments, message, cascaded, capsys):

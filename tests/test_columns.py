@@ -1,4 +1,4 @@
-"""Columns are found where they can only be meant, and asked for where they cannot."""
+"""Columns are detected if there is one candidate; classes are selected by name, first synonym or WordNet id."""
 
 import pytest
 from datasets import ClassLabel, Image, Value
@@ -29,7 +29,7 @@ def test_columns_that_can_only_be_meant_are_find_columns(features, expected):
 
 
 @pytest.mark.parametrize(
-    ("asked", "features", "message"),
+    ("given", "features", "message"),
     [
         (Columns(image="pic"), {"img": IMAGE, "label": CLASS}, "no column 'pic', there are img, label: .*--image-c"),
         (Columns(label="kind"), {"img": IMAGE, "label": CLASS}, "no column 'kind', there are img, label: .*--label-c"),
@@ -40,9 +40,9 @@ def test_columns_that_can_only_be_meant_are_find_columns(features, expected):
         (Columns(label="age"), {"img": IMAGE, "age": FLOAT}, "column 'age' contains float32, labels are integers"),
     ],
 )  # fmt: skip
-def test_what_is_missing_or_ambiguous_is_said(asked, features, message):
+def test_missing_and_ambiguous_columns_are_named(given, features, message):
     with pytest.raises(InputError, match=message):
-        find_columns(asked, features)
+        find_columns(given, features)
 
 
 def test_undeclared_classes_are_numbers_up_to_the_largest_or_names_in_order():
@@ -67,7 +67,7 @@ def test_a_class_goes_by_its_wordnet_id(name):
     assert select_classes([name], WORDNET) == [1]
 
 
-def test_classes_come_in_the_order_in_which_they_are_asked_for():
+def test_classes_come_in_the_given_order():
     assert select_classes(["Airedale", "tench"], HUB) == [2, 0]
 
 
@@ -88,6 +88,6 @@ def test_an_unknown_class_is_refused_with_the_nearest():
         select_classes(["cat"], [])
 
 
-def test_a_class_is_asked_for_once():
+def test_a_class_is_given_once():
     with pytest.raises(InputError, match="'tench, Tinca tinca' is given twice"):
         select_classes(["tench", "tench, Tinca tinca"], HUB)

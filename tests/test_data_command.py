@@ -1,4 +1,4 @@
-"""`cascaded data` as a newcomer types it, right and wrong; the tables, the sheets and the check behind it."""
+"""`cascaded data`: tables, sheets, checks, and errors in one sentence."""
 
 import re
 
@@ -20,64 +20,64 @@ def empty_folder(own_places, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.chdir(tmp_path / "here")
 
 
-def test_list_says_where_each_would_come_from(capsys, tmp_path, monkeypatch):
+def test_list_prints_where_each_is_loaded_from(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
     parquet_file(tmp_path / "svhn" / "test-0.parquet", [encoded(picture())], [0], ["0"])
     parquet_file(tmp_path / "cifar10" / "test-0.parquet", [encoded(picture())], [0], ["x"])
     data("show", "cifar10", split="test")
     data("list")
-    told = capsys.readouterr().out
-    assert re.search(r"digits .* embedded", told)
-    assert re.search(r"lsun-crop .* hub, detectors/lsun_c-ood", told)
-    assert "$CASCADED_DATA/svhn (test)" in told
-    assert "$CASCADED_DATA/cifar10 (test), cached (test)" in told
-    assert f"next: {program()} data show digits\n" in told
+    output = capsys.readouterr().out
+    assert re.search(r"digits .* embedded", output)
+    assert re.search(r"lsun-crop .* hub, detectors/lsun_c-ood", output)
+    assert "$CASCADED_DATA/svhn (test)" in output
+    assert "$CASCADED_DATA/cifar10 (test), cached (test)" in output
+    assert f"next: {program()} data show digits\n" in output
 
 
 def test_show_counts_and_draws(capsys, tmp_path):
     data("show", "digits", split="test")
-    told = capsys.readouterr().out
-    assert "digits test: 359 grey images, 8 x 8 pixels" in told
-    assert "10 classes, 35 to 37 images (median 36) per class" in told
-    assert re.search(r"mean 0\.\d{4}, standard deviation 0\.\d{4}", told)
-    assert "wrote digits-test.png" in told
-    assert f"next: {program()} train --data digits --out runs/mine\n" in told
+    output = capsys.readouterr().out
+    assert "digits test: 359 grey images, 8 x 8 pixels" in output
+    assert "10 classes, 35 to 37 images (median 36) per class" in output
+    assert re.search(r"mean 0\.\d{4}, standard deviation 0\.\d{4}", output)
+    assert "wrote digits-test.png" in output
+    assert f"next: {program()} train --data digits --out runs/mine\n" in output
     with Image.open("digits-test.png") as sheet:
         assert sheet.height > 10 * 8
         assert len(np.unique(np.asarray(sheet))) > 10
 
 
 @pytest.mark.parametrize(("name", "count"), [("cluttered-digits", "718"), ("photographs", "720")])
-def test_what_the_demo_uses_can_be_listed_shown_and_checked(capsys, name, count):
+def test_embedded_data_can_be_listed_shown_and_checked(capsys, name, count):
     data("list")
     data("show", name, split="test")
     data("check", name, split="test")
-    told = capsys.readouterr().out
-    assert re.search(rf"{name} .* embedded", told)
-    assert f"{name} test: {count} grey images, 28 x 28 pixels" in told
-    assert f"{name} test: {count} images\nsize: 28 x 28 pixels\n" in told
-    assert "no problems" in told
+    output = capsys.readouterr().out
+    assert re.search(rf"{name} .* embedded", output)
+    assert f"{name} test: {count} grey images, 28 x 28 pixels" in output
+    assert f"{name} test: {count} images\nsize: 28 x 28 pixels\n" in output
+    assert "no problems" in output
 
 
-def test_what_comes_next_has_the_options_that_were_given(capsys):
+def test_the_next_command_has_the_given_options(capsys):
     data("show", "digits", split="test", image_size=16, classes=("3", "4"))
     trains = f"next: {program()} train --data digits --image-size 16 --classes 3 4 --out runs/mine\n"
     assert trains in capsys.readouterr().out
     data("show", "photographs", split="test")
-    told = capsys.readouterr().out
-    assert f"these images are for evaluation (--data photographs), see {program()} record --help\n" in told
+    output = capsys.readouterr().out
+    assert f"these images are for evaluation (--data photographs), see {program()} record --help\n" in output
     data("show", "cifar10-sample")  # labels, but no training images
     assert "for evaluation (--data cifar10-sample)" in capsys.readouterr().out
 
 
-def test_show_draws_where_it_is_told(tmp_path):
+def test_show_writes_the_given_file(tmp_path):
     root = image_folder(tmp_path / "insects", ["ant", "bee"])
     for seed in (0, 0, 1):
         data("show", str(root), out=tmp_path / "new" / f"{seed}.png", seed=seed)
     assert (tmp_path / "new" / "0.png").read_bytes() != (tmp_path / "new" / "1.png").read_bytes()
 
 
-def test_show_speaks_of_images_without_labels(capsys, tmp_path):
+def test_show_prints_that_there_are_no_labels(capsys, tmp_path):
     data("show", str(image_folder(tmp_path, ["loose"]) / "loose"))
     assert "no labels" in capsys.readouterr().out
 
@@ -89,16 +89,16 @@ def test_noise_draws_a_row_for_each_noise(capsys):
         assert sheet.height >= 7 * 64
 
 
-def test_check_finds_nothing_wrong_where_nothing_is(capsys):
+def test_check_of_good_data_finds_no_problems(capsys):
     data("check", "digits")
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert (
-        "digits train: 1,438 images\nsize: 8 x 8 pixels\n10 classes, 139 to 146 images (median 144) per class" in told
+        "digits train: 1,438 images\nsize: 8 x 8 pixels\n10 classes, 139 to 146 images (median 144) per class" in output
     )
-    assert f"no problems\nnext: {program()} train --data digits --out runs/mine\n" in told
+    assert f"no problems\nnext: {program()} train --data digits --out runs/mine\n" in output
 
 
-def test_check_lists_everything_that_is_wrong(capsys, tmp_path):
+def test_check_lists_all_problems(capsys, tmp_path):
     root = image_folder(tmp_path / "insects", ["train/ant", "train/bee"])
     (root / "train" / "ant" / "7.png").write_bytes(b"not an image")
     (root / "train" / "bee" / "8.png").write_bytes(encoded(picture(size=(64, 64)))[:200])
@@ -106,31 +106,31 @@ def test_check_lists_everything_that_is_wrong(capsys, tmp_path):
     (root / "train" / "wasp").mkdir()
     with pytest.raises(InputError, match="has 4 problems, listed above"):
         data("check", str(root))
-    told = capsys.readouterr().out
-    assert told.startswith(f"{root} train: 9 images, 4 problems:\n  images have 2 sizes")
-    assert "7.png cannot be read (not an image)" in told
-    assert "8.png cannot be read (" in told
-    assert "class 'wasp' has no images" in told
+    output = capsys.readouterr().out
+    assert output.startswith(f"{root} train: 9 images, 4 problems:\n  images have 2 sizes")
+    assert "7.png cannot be read (not an image)" in output
+    assert "8.png cannot be read (" in output
+    assert "class 'wasp' has no images" in output
     summary = "2 sizes in pixels: smallest 9 x 7, largest 8 x 8, most common 8 x 8 (6 images)"
-    assert told.index(summary) > max(map(told.index, ("7.png", "8.png", "wasp")))  # problems come first
+    assert output.index(summary) > max(map(output.index, ("7.png", "8.png", "wasp")))  # problems come first
 
 
-def test_check_lists_the_problems_of_all_splits_and_of_the_folders_in_one_attempt(capsys, tmp_path):
+def test_check_lists_the_problems_of_all_splits_and_of_the_folders_at_once(capsys, tmp_path):
     root = image_folder(tmp_path / "insects", ["train/ant", "train/bee", "test/ant", "val/bee"])
     (root / "train" / "0.png").write_bytes(encoded(picture()))
     for name in ("train/bee/a.npy", "train/b.pt", "test/ant/7.png", "val/bee/8.png"):
         (root / name).write_bytes(b"not an image")
     with pytest.raises(InputError, match="insects has 5 problems, listed above: correct them"):
         data("check", str(root))
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for name in (
         "train/bee/a.npy may contain a pickle",
         "train/b.pt may contain a pickle",
         "train/0.png is beside the class",
     ):
-        assert str(root / name) in told
-    assert "test/ant/7.png cannot be read" in told
-    assert "val/bee/8.png cannot be read" in told
+        assert str(root / name) in output
+    assert "test/ant/7.png cannot be read" in output
+    assert "val/bee/8.png cannot be read" in output
     with pytest.raises(InputError, match="insects test has 1 problem, listed above: correct it"):
         data("check", str(root), split="test")
 
@@ -140,10 +140,10 @@ def test_many_sizes_are_one_line(capsys, tmp_path):
     for side in range(70, 110):
         (root / "ant" / f"{side}.png").write_bytes(encoded(picture(size=(side, 100))))
     data("check", str(root), image_size=32)
-    told = capsys.readouterr().out
-    assert "41 sizes in pixels: smallest 70 x 100, largest 109 x 100, most common 90 x 80 (4 images)" in told
-    assert told.count("pixels") == 1
-    assert f"next: {program()} train --data {root} --image-size 32 --out runs/mine\n" in told
+    output = capsys.readouterr().out
+    assert "41 sizes in pixels: smallest 70 x 100, largest 109 x 100, most common 90 x 80 (4 images)" in output
+    assert output.count("pixels") == 1
+    assert f"next: {program()} train --data {root} --image-size 32 --out runs/mine\n" in output
 
 
 @pytest.mark.parametrize(
@@ -180,10 +180,10 @@ def test_large_images_of_one_size_get_a_size_to_train_with(capsys, tmp_path):
 def test_one_is_not_printed_as_many(capsys, tmp_path):
     data("check", str(image_folder(tmp_path / "one", ["ant"], each=1)))
     data("show", str(tmp_path / "one"))
-    told = capsys.readouterr().out
-    assert "one train: 1 image\n" in told
-    assert "one train: 1 colour image, 8 x 8 pixels" in told
-    assert told.count("1 class, 1 image per class\n") == 2
+    output = capsys.readouterr().out
+    assert "one train: 1 image\n" in output
+    assert "one train: 1 colour image, 8 x 8 pixels" in output
+    assert output.count("1 class, 1 image per class\n") == 2
 
 
 @pytest.mark.parametrize(("place", "wrong"), [("nope", "does not exist"), ("file", "is a file")])
@@ -199,15 +199,15 @@ def test_a_data_folder_that_is_not_there_is_refused(arguments, place, wrong, tmp
 def test_help_shows_the_defaults_that_are_used(capsys):
     with pytest.raises(SystemExit):
         run(["data", "--help"])
-    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "None" not in told
+    output = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "None" not in output
     for default in (
         "train or the first split; check: all of a path",
         "the size of the images",
         "all",
         "NAME-SPLIT.png in this folder",
     ):
-        assert f"(default: {default})" in told
+        assert f"(default: {default})" in output
 
 
 def test_check_lists_labels_without_a_class(capsys, tmp_path):
@@ -222,7 +222,7 @@ def test_check_lists_labels_without_a_class(capsys, tmp_path):
     assert "row 2 has label 5, there are 2 classes" in capsys.readouterr().out
 
 
-def test_check_says_when_there_is_nothing(tmp_path):
+def test_check_of_empty_data_is_a_problem(tmp_path):
     with pytest.raises(InputError, match="has 1 problem"):
         data("check", str(parquet_file(tmp_path / "mine.parquet", [])))
 

@@ -42,14 +42,14 @@ def test_sixteen_bits_of_a_png_are_known_whatever_pillow_makes_of_them(monkeypat
 
 
 @pytest.mark.parametrize("form", ["TIFF", "PPM"])
-def test_fractions_have_no_agreed_white(form):
-    with pytest.raises(UnreadableError, match="no agreed white: save it with 8 or 16 bits"):
+def test_fractions_have_no_defined_white(form):
+    with pytest.raises(UnreadableError, match="no defined white: save it with 8 or 16 bits"):
         decode(encoded(np.array([[0.0, 0.5, 1.0]], dtype=np.float32), form))
 
 
 @pytest.mark.parametrize("most", [255, 65535, 2**31 - 1])
-def test_whole_numbers_of_32_bits_have_no_agreed_white(most):
-    with pytest.raises(UnreadableError, match="no agreed white: save it with 8 or 16 bits"):
+def test_whole_numbers_of_32_bits_have_no_defined_white(most):
+    with pytest.raises(UnreadableError, match="no defined white: save it with 8 or 16 bits"):
         decode(encoded(np.array([[0, most]], dtype=np.int32), "TIFF"))
 
 

@@ -1,4 +1,4 @@
-"""Folders of images: their splits, their classes, and what has no place in them."""
+"""Folders of images: splits, classes, and files that do not belong there."""
 
 import pytest
 import torch
@@ -50,11 +50,11 @@ def test_images_without_folders_have_no_labels(tmp_path):
     assert images.labels.tolist() == [-1, -1, -1]
 
 
-def test_pillow_reads_all_that_is_taken_for_an_image():
+def test_pillow_reads_all_image_suffixes():
     assert set(IMAGES) <= set(Image.registered_extensions())
 
 
-def test_hidden_and_other_files_are_passed_over(tmp_path):
+def test_hidden_and_other_files_are_ignored(tmp_path):
     root = image_folder(tmp_path / "set", ["a", "b"])
     (root / "a" / "._0.png").write_bytes(b"what other systems leave behind")
     (root / "a" / "notes.txt").write_text("two of these are blurred")
@@ -78,11 +78,11 @@ def test_a_pickle_that_is_called_an_image_does_not_run(tmp_path):
     assert not (tmp_path / "marker").exists()
 
 
-def test_what_is_wrong_with_a_folder_is_said(tmp_path):
+def test_the_problems_of_a_folder_are_named(tmp_path):
     root = image_folder(tmp_path / "set", ["train/a", "train/b"])
     with pytest.raises(InputError, match="has no split 'test', there are train"):
         load(root, "test")
-    with pytest.raises(InputError, match="is a folder without columns: leave --label-column kind out"):
+    with pytest.raises(InputError, match="is a folder of images and has no column 'kind': leave --label-column out"):
         load(root, label_column="kind")
     (root / "train" / "c").mkdir()
     with pytest.raises(InputError, match="has 1 problem: class 'c' has no images: add some"):

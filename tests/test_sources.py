@@ -1,4 +1,4 @@
-"""Names, and what is behind them: real CIFAR images where there are some."""
+"""Data sets by name; with real CIFAR images if they are available."""
 
 import io
 import re
@@ -45,7 +45,7 @@ from tests.pictures import (
         ("imagenet", "imagenet has too many classes to load all: choose some with --classes, or use --data terriers"),
     ],
 )
-def test_an_unknown_name_is_refused_with_a_way_out(name, message):
+def test_an_unknown_name_is_refused_with_a_fix(name, message):
     with pytest.raises(InputError, match=message):
         load(name)
 
@@ -80,22 +80,22 @@ def test_bad_options_are_refused():
 @pytest.mark.parametrize("name", EMBEDDED)
 @pytest.mark.parametrize("kind", ["image", "label"])
 def test_embedded_data_has_no_columns_to_choose(name, kind):
-    with pytest.raises(InputError, match=f"{name} is embedded and has no column 'foo': leave --{kind}-column out"):
+    with pytest.raises(InputError, match=f"is embedded and has no column 'foo': leave --{kind}-column out"):
         load(name, "test", **{f"{kind}_column": "foo"})
 
 
-def test_every_source_that_is_not_on_the_hub_is_made_here():
+def test_every_source_that_is_not_on_the_hub_is_embedded():
     assert set(EMBEDDED) == {name for name, source in SOURCES.items() if source.hub is None}
 
 
-def test_names_that_need_no_loading_are_there():
+def test_public_names_are_listed():
     assert set(cascaded.data.__all__) <= set(dir(cascaded.data))
     with pytest.raises(AttributeError, match="no attribute 'laod'"):
         _ = cascaded.data.laod
     assert all(source.name == name and source.about for name, source in SOURCES.items())
 
 
-def test_each_source_is_augmented_in_its_way_and_others_in_proportion():
+def test_augmentation_per_source_and_in_proportion_for_others():
     assert augmentation("cifar10", 32) == Augment(4, True, 8)
     assert augmentation("tinyimagenet", 64) == Augment(11, True, 0)
     assert augmentation("digits", 8) == Augment(1, False, 0)

@@ -89,14 +89,14 @@ def test_images_without_labels_can_be_divided_too():
 def test_impossible_parts_are_refused():
     images = labelled([0, 1, 2])
     for share in (0, 1, -0.5, float("nan")):
-        with pytest.raises(InputError, match="hold out more than 0"):
+        with pytest.raises(InputError, match="give a fraction above 0"):
             hold_out(images, share)
-    with pytest.raises(InputError, match="of 3 images in 3 classes: 0 would be held out and 3 left"):
+    with pytest.raises(InputError, match="of 3 images in 3 classes: it leaves 0 for validation and 3 for training"):
         hold_out(images, 0.1)
-    with pytest.raises(InputError, match="of 1 image in 1 class: 0 would be held out and 1 left"):
+    with pytest.raises(InputError, match="of 1 image in 1 class: it leaves 0 for validation and 1 for training"):
         hold_out(labelled([0]), 0.1)
     for items in (0, 4):
-        with pytest.raises(InputError, match=f"{items} images are asked for, there are 3"):
+        with pytest.raises(InputError, match=f"the number of images is {items}, there are 3"):
             limit(images, items)
 
 
@@ -113,7 +113,7 @@ def test_folds_do_not_overlap_hold_everything_and_have_the_same_share_of_every_c
 
 
 def test_folds_that_are_none_are_refused():
-    with pytest.raises(InputError, match="fold 3 of 2 is asked for: say 1 to the number of folds"):
+    with pytest.raises(InputError, match="the fold is 3 of 2: give at least 2 folds"):
         fold(torch.zeros(9, dtype=torch.int64), 3, 2)
-    with pytest.raises(InputError, match="9 folds are asked for, the largest class has 2 images: ask for fewer"):
+    with pytest.raises(InputError, match="there are 9 folds, the largest class has 2 images: use fewer folds"):
         fold(torch.zeros(2, dtype=torch.int64), 9, 9)

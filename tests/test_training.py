@@ -189,7 +189,7 @@ def test_weights_that_are_not_finite_are_never_kept(tmp_path, monkeypatch, poiso
     ("change", "message"),
     [
         ({"recipe": TINY.but(batch=4000)}, "batch is 4000, there are 320 training images"),
-        ({"data": "digist"}, "there is no data set 'digist': say digits?"),
+        ({"data": "digist"}, "there is no data set 'digist': did you mean digits?"),
         ({"network": "resnet19"}, "there is no network 'resnet19': say resnet18?"),
         ({"recipe": TINY.but(noise="fokus")}, "focus"),
         ({"recipe": TINY.but(pad=9)}, "pad is 9, images are 8 x 8"),

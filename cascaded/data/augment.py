@@ -1,7 +1,6 @@
-"""Augmentation: no two epochs see the same pixels.
+"""Augmentation of batches on their device, with random numbers per image from the given generator.
 
-Whole batches on their device, a draw of its own for each image, all randomness from the generator that is passed.
-Crop and flip move bytes, which is cheap; only what follows needs floating point.
+Crop and flip move bytes, which is cheap; only the later operations need floating point.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from cascaded.progress import counted
 def reflect_crop(
     images: Shaped[Tensor, "batch channels height width"], pad: int, generator: Generator
 ) -> Shaped[Tensor, "batch channels height width"]:
-    """Pad each image with its own reflection and crop it back to size, at any of the (2 pad + 1)^2 places."""
+    """Pad each image with its reflection and crop it at one of the (2 pad + 1)^2 positions."""
     batch, _, height, width = images.shape
     if not 0 <= pad < min(height, width):
         reach = min(height, width) - 1
-        raise InputError(f"pad is {pad}, images are {height} x {width}: their reflection reaches from 0 to {reach}")
+        raise InputError(f"pad is {pad}, images are {height} x {width}: give 0 to {reach}")
     down, right = whole((2, batch), -pad, pad, generator, images.device)
     return window(images, down, right)
 
@@ -35,13 +34,13 @@ def reflect_crop(
 def flip(
     images: Shaped[Tensor, "batch channels height width"], generator: Generator
 ) -> Shaped[Tensor, "batch channels height width"]:
-    """Mirror every other image, on average, left to right."""
+    """Mirror each image left to right with probability 0.5."""
     mirrored = uniform((len(images), 1, 1, 1), 0, 1, generator, images.device) < 0.5
     return torch.where(mirrored, images.flip(-1), images)
 
 
 def white(images: Tensor) -> int:
-    """The number that means white: 255 in bytes, 1 in floats."""
+    """The value of white: 255 in bytes, 1 in floats."""
     if images.dtype != torch.uint8 and not images.is_floating_point():
         raise InputError(f"images are {images.dtype}: give bytes (torch.uint8, 0 to 255) or floats from 0 to 1")
     return 1 if images.is_floating_point() else 255
@@ -52,29 +51,29 @@ def normalise(
     mean: Float[Tensor, "channels"] | Sequence[float],
     std: Float[Tensor, "channels"] | Sequence[float],
 ) -> Float32[Tensor, "batch channels height width"]:
-    """Bytes, or floats in 0..1, to what a network takes: per channel a mean of zero and a deviation of one.
+    """Normalise bytes, or floats in 0..1, to zero mean and unit standard deviation per channel.
 
         (x - mean) / std        x in 0..1
 
-    Mean and deviation are those of a training set, of pixels in 0..1 too.
+    Mean and standard deviation are those of the training set, of pixels in 0..1.
     """
     per_channel = {"dtype": torch.float32, "device": images.device}
     mean, std = torch.as_tensor(mean, **per_channel), torch.as_tensor(std, **per_channel)
     if not mean.shape == std.shape == images.shape[1:2]:
         raise InputError(
-            f"images have {counted(images.shape[1], 'channel')}, mean and deviation have shapes {tuple(mean.shape)}, "
-            f"{tuple(std.shape)}: give one number a channel"
+            f"images have {counted(images.shape[1], 'channel')}, mean and std have shapes {tuple(mean.shape)}, "
+            f"{tuple(std.shape)}: give one number per channel"
         )
     if not (std > 0).all():
-        raise InputError(f"deviations are {std.tolist()}: a channel that never changes cannot be normalised, drop it")
-    scale = white(images)  # of the few statistics, not of the many pixels
+        raise InputError(f"std is {std.tolist()}: a constant channel cannot be normalised, remove it")
+    scale = white(images)  # scale the few statistics, not the many pixels
     return images.sub(scale * mean[:, None, None]).div_(scale * std[:, None, None]).float()
 
 
 def cut_out(
     images: Float[Tensor, "batch channels height width"], size: int, generator: Generator
 ) -> Float[Tensor, "batch channels height width"]:
-    """Set a square of each image to 0, anywhere inside it."""
+    """Set a random square of each image to 0."""
     batch, _, height, width = images.shape
     if not 0 <= size <= min(height, width):
         raise InputError(f"cutout is {size}, images are {height} x {width}: cut at most {min(height, width)}")
@@ -83,14 +82,14 @@ def cut_out(
 
 @dataclass(frozen=True)
 class Augment:
-    """The paper's augmentation of CIFAR images; zero, False or None leaves a part out.
+    """The paper's augmentation of CIFAR images; zero, False or None turns an operation off.
 
     Attributes:
-        pad: How far a crop may leave the image, over its reflections. (64 px images of TinyImageNet: 11.)
-        flip: Whether half of the images are mirrored.
-        cutout: Side of the square that is cut out. (0 for TinyImageNet, and for networks that learn a noise: a square
-            that is missing would prepare them for occlusion alone.)
-        noise: A noise to learn, a draw an image.
+        pad: Padding of the random crop in pixels. (11 for the 64 px images of TinyImageNet.)
+        flip: Whether images are mirrored at random.
+        cutout: Side of the square that is set to 0. (0 for TinyImageNet, and for training with noise: a missing square
+            would resemble occlusion, one of the noises.)
+        noise: A noise to train with.
     """
 
     pad: int = 4
@@ -105,7 +104,7 @@ class Augment:
         std: Float[Tensor, "channels"] | Sequence[float],
         generator: Generator,
     ) -> Float32[Tensor, "batch channels height width"]:
-        """Crop, flip, noise, normalise, cut out: cut last, so that what is missing has the mean colour."""
+        """Crop, flip, add noise, normalise, cut out: cut last, so that the missing square has the mean colour."""
         if self.pad:
             images = reflect_crop(images, self.pad, generator)
         if self.flip:

@@ -15,7 +15,7 @@ from cascaded.data.images import Images
 from cascaded.errors import CascadedWarning, InputError
 from cascaded.files import write_whole
 
-FORMAT = 1
+FORMAT = 2
 
 
 def cache_folder(given: Path | None = None) -> Path:
@@ -57,23 +57,20 @@ def store(file: Path, images: Images, request: dict[str, Any], origin: Any) -> N
     """Write images and their metadata."""
     from safetensors.torch import save_file
 
-    tensors = {"images": images.images, "labels": images.labels, "indices": images.indices}
-    if images.coarse is not None:
-        tensors["coarse"] = images.coarse
-    metadata = {
-        "format": FORMAT,
-        "name": images.name,
-        "split": images.split,
-        "classes": images.classes,
-        "coarse_classes": images.coarse_classes,
-        "shapes": {name: list(tensor.shape) for name, tensor in tensors.items()},
-        "request": request,
-        "origin": digest(origin),
-    }
+    fields = {name: getattr(images, name) for name in ("name", "split", "classes", "coarse_classes")}
+    named = {name: getattr(images, name) for name in ("images", "labels", "indices", "coarse")}
+    tensors = {name: tensor for name, tensor in named.items() if tensor is not None}
+    metadata = {"format": FORMAT, "fields": fields, "layout": layout(tensors), "request": request}
+    metadata["origin"] = digest(origin)
     try:
         write_whole(file, lambda part: save_file(tensors, part, {"cascaded": json.dumps(metadata)}))
     except InputError as error:
         raise unwritable(file.parent, error.__cause__ or error) from error
+
+
+def layout(tensors: dict[str, Any]) -> dict[str, list[Any]]:
+    """Types and shapes."""
+    return {name: [str(tensor.dtype), *tensor.shape] for name, tensor in tensors.items()}
 
 
 def unwritable(folder: Path, error: BaseException) -> InputError:
@@ -92,21 +89,12 @@ def fetch(file: Path) -> Images | None:
     if metadata is not None:
         with safe_open(file, "pt") as opened:
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        with suppress(InputError, KeyError, TypeError):  # a file of something else
-            return _images(metadata, tensors)
+        with suppress(InputError, KeyError, TypeError, AttributeError):  # a file of something else
+            if layout(tensors) == metadata["layout"]:
+                fields = {key: tuple(x) if isinstance(x, list) else x for key, x in metadata["fields"].items()}
+                return Images(**{**tensors, **fields})
     warnings.warn(f"{file} is damaged: the images are decoded again", CascadedWarning, stacklevel=2)
     return None
-
-
-def _images(metadata: dict[str, Any], tensors: dict[str, Any]) -> Images:
-    """The images of a file, if shapes and types are those that were stored."""
-    kinds = {name: "torch.uint8" if name == "images" else "torch.int64" for name in tensors}
-    names = {name: tuple(metadata[name]) for name in ("classes", "coarse_classes")}
-    if {name: list(tensor.shape) for name, tensor in tensors.items()} != metadata["shapes"]:
-        raise TypeError("other shapes")
-    if kinds != {name: str(tensor.dtype) for name, tensor in tensors.items()} or tensors["images"].dim() != 4:
-        raise TypeError("other types")
-    return Images(str(metadata["name"]), str(metadata["split"]), **names, **tensors)
 
 
 def header(file: Path) -> dict[str, Any] | None:

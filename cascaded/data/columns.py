@@ -25,6 +25,13 @@ class Columns:
     coarse: str | None = None
 
 
+def refuse_columns(reason: str, given: Columns) -> None:
+    """Refuse columns of data that has none."""
+    for kind, column in (("image", given.image), ("label", given.label)):
+        if column is not None:
+            raise InputError(f"{reason} and has no column {column!r}: leave --{kind}-column out")
+
+
 def find_columns(given: Columns, features: Mapping[str, Any]) -> Columns:
     """The given columns; a column that is not given is detected if there is only one candidate."""
     for kind, column in (("image", given.image), ("label", given.label), ("label", given.coarse)):

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from cascaded.data.clutter import canvases, digits
-from cascaded.data.columns import Columns
+from cascaded.data.columns import Columns, refuse_columns
 from cascaded.data.table import Row, Table
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Embedded:
 
     def open(self, columns: Columns) -> Table:
         """Images are encoded as in any other table; there are no columns to choose."""
+        refuse_columns("this data set is embedded", columns)
         return Table(self.rows, self.classes)
 
     def rows(self) -> Iterator[Row]:

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cascaded.data.columns import Columns
+from cascaded.data.columns import Columns, refuse_columns
 from cascaded.data.decode import UnreadableError
 from cascaded.data.table import Row, Table
-from cascaded.errors import InputError, MissingSplitError
+from cascaded.errors import MissingSplitError
 
 IMAGES = {".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}
 PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".npy", ".npz", ".joblib"}
@@ -70,9 +70,7 @@ class Folder:
 
     def open(self, columns: Columns) -> Table:
         """The images class by class, files by name. Folders have no columns."""
-        for kind, column in (("image", columns.image), ("label", columns.label)):
-            if column is not None:
-                raise InputError(f"{self.root} is a folder without columns: leave --{kind}-column {column} out")
+        refuse_columns(f"{self.root} is a folder of images", columns)
         return Table(self.rows, self.classes, total=len(self.files), problems=self.problems)
 
     def rows(self) -> Iterator[Row]:

@@ -1,6 +1,6 @@
-"""What can be done to a batch of images without any draw: move, blur, coarsen and turn them.
+"""Deterministic operations on batches of images: move, blur, average over tiles, rotate.
 
-Whatever reaches over the edge of an image sees its reflection.
+Outside its edges an image is continued by its reflection.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from torch import Tensor
 
 
 def reflected(index: Int64[Tensor, "*shape"], size: int) -> Int64[Tensor, "*shape"]:
-    """The pixel that is seen at any index, with a mirror at the first and at the last of `size` pixels.
+    """The pixel at any index, with a mirror at the first and at the last of `size` pixels.
 
         ... 2 1 [0 1 2 .. m] m-1 m-2 ...        r(i) = m - |m - (i mod 2m)|        m = size - 1
 
-    Far out, reflections of reflections follow each other without end.
+    Farther out, reflections of reflections follow.
     """
     m = size - 1
     return m - (m - index % max(2 * m, 1)).abs()
@@ -27,11 +27,11 @@ def reflected(index: Int64[Tensor, "*shape"], size: int) -> Int64[Tensor, "*shap
 def window(
     images: Shaped[Tensor, "*lead channels height width"], down: Int64[Tensor, "*lead"], right: Int64[Tensor, "*lead"]
 ) -> Shaped[Tensor, "*lead channels height width"]:
-    """Each image seen through a window of its own size, moved by whole pixels over its reflections.
+    """Each image, moved by whole pixels; reflections fill the borders.
 
         out[y, x] = image[r(y + down), r(x + right)]
 
-    One gather, without a padded copy; on a CPU twice as fast as pad and slice an image, and five times as grid_sample.
+    One gather without a padded copy; on a CPU twice as fast as padding and slicing, five times as fast as grid_sample.
     """
     height, width = images.shape[-2:]
     rows = reflected(torch.arange(height, device=images.device) + down.unsqueeze(-1), height)
@@ -42,11 +42,11 @@ def window(
 
 
 def blur(images: Float[Tensor, "*lead height width"], sigma: float) -> Float[Tensor, "*lead height width"]:
-    """A Gaussian, of reflected images.
+    """Gaussian blur of reflected images.
 
         out = B_h image B_w'        B[y, r(y + k)] += w_k        w_k ~ exp(-k^2 / 2 sigma^2)        |k| <= 4 sigma
 
-    It is separable: hence two matrix products, one for rows and one for columns.
+    It is separable: two matrix products, one for rows and one for columns.
     """
     k = torch.arange(-math.ceil(4 * sigma), math.ceil(4 * sigma) + 1)
     w = torch.softmax(-(k.double() ** 2) / (2 * max(sigma, 1e-6) ** 2), dim=0)
@@ -62,7 +62,7 @@ def blur(images: Float[Tensor, "*lead height width"], sigma: float) -> Float[Ten
 def tiles(
     images: Float[Tensor, "batch channels height width"], factor: int
 ) -> Float[Tensor, "batch channels height width"]:
-    """Every pixel the average of its tile."""
+    """Each pixel becomes the average of its tile."""
     height, width = images.shape[-2:]
     means = F.avg_pool2d(images, factor, ceil_mode=True)
     return means.repeat_interleave(factor, -2)[..., :height, :].repeat_interleave(factor, -1)[..., :width]
@@ -71,13 +71,13 @@ def tiles(
 def turn(
     images: Float[Tensor, "batch channels height width"], angles: Float[Tensor, "batch"]
 ) -> Float[Tensor, "batch channels height width"]:
-    """Each image by its own angle, in radians, counter-clockwise."""
+    """Rotate each image by its angle, in radians, counter-clockwise."""
     height, width = images.shape[-2:]
     y, x = (torch.linspace(-(side - 1) / 2, (side - 1) / 2, side).to(images) for side in (height, width))
     cos, sin = angles.cos().to(images)[:, None, None], angles.sin().to(images)[:, None, None]
-    # where a pixel of the result comes from, in pixels from the centre, then in grid_sample's -1..1 across the image
+    # source of each output pixel, in pixels from the centre, then in grid_sample's -1..1 across the image
     right = (cos * x - sin * y[:, None]) / ((width - 1) / 2 or 1)
     down = (sin * x + cos * y[:, None]) / ((height - 1) / 2 or 1)
     grid = torch.stack([right, down], dim=-1)
-    # corners aligned: the mirror stands at the last pixel, as in `reflected`
+    # align_corners: the mirror is at the last pixel, as in `reflected`
     return F.grid_sample(images, grid, padding_mode="reflection", align_corners=True).clamp(0, 1)

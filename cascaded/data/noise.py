@@ -1,8 +1,8 @@
-"""Noise that changes at every step: six ways to see an image badly. Four lose information, two only move it.
+"""The paper's six noises, which change at every step. Four remove information, two only move it.
 
-A noise makes a film of a still image, with a new draw at every step; as an augmentation it is a film of one frame.
-Images are floats in 0..1, not yet normalised: black is 0. Lengths are parts of an image's shorter side, so that the
-paper's figures, which are for 32 px, mean the same at any size.
+A noise turns a still image into a sequence of frames, with new random numbers per frame; as an augmentation it makes
+one frame. Images are floats in 0..1 before normalisation: black is 0. Lengths are fractions of an image's shorter side,
+so that the paper's values, which are for 32 px, mean the same at any size.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from cascaded.errors import InputError
 
 
 class Noise(ABC):
-    """A way to spoil images: it has parameters and no state, all randomness is in the generator that is passed."""
+    """A corruption of images. It has parameters and no state; all randomness comes from the generator."""
 
     @abstractmethod
     def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
-        """The film, of images that have been checked."""
+        """Noisy frames of images that have been checked."""
 
     def film(
         self, images: Float[Tensor, "batch channels height width"], steps: int, generator: Generator
     ) -> Float[Tensor, "steps batch channels height width"]:
-        """A noisy frame a step, each step of each image with a draw of its own."""
+        """One noisy frame per step, with new random numbers per step and image."""
         check(images, steps)
         return self.frames(images, steps, generator)
 
     def __call__(
         self, images: Float[Tensor, "batch channels height width"], generator: Generator
     ) -> Float[Tensor, "batch channels height width"]:
-        """An augmentation: a film of one frame."""
+        """One noisy frame, for augmentation."""
         return self.film(images, 1, generator)[0]
 
 
 @dataclass(frozen=True)
 class Focus(Noise):
-    """A sharp square in a blurred image: a glance, its fovea somewhere.
+    """A sharp square at a random position in a blurred image, like a fovea.
 
     Attributes:
         patch: Side of the sharp square; 16 of 32 px.
-        sigma: Width of the Gaussian; 2 of 32 px. The paper gives none. With this one a frame loses about as much of the
-            variance of CIFAR-10 images as under `Resolution` (15 and 17 %), and to those two the paper's networks lose
-            the same accuracy. (The reference code's, half a pixel, takes less than 1 %.)
+        sigma: Standard deviation of the Gaussian; 2 of 32 px. The paper gives none. With this value a frame loses about
+            as much of the variance of CIFAR-10 images as under `Resolution` (15 and 17 %), and the paper's networks
+            lose the same accuracy under these two. (The reference code uses half a pixel, which removes less than 1 %.)
     """
 
     patch: float = 1 / 2
@@ -68,12 +68,12 @@ class Focus(Noise):
 
 @dataclass(frozen=True)
 class Perlin(Noise):
-    """Blots: the pixels at which gradient noise is highest are black.
+    """The pixels at which gradient noise is highest are black.
 
     Attributes:
         frequency: Cells of the noise along each side.
-        cover: Part of the pixels that is lost. It is reached exactly, to a pixel, in every frame.
-        value: What takes their place. Black, as in the reference code; the paper does not say.
+        cover: Fraction of the pixels that is replaced, exact to a pixel in every frame.
+        value: Their new value. Black, as in the reference code; the paper gives none.
     """
 
     frequency: int = 5
@@ -84,7 +84,7 @@ class Perlin(Noise):
         check_part("cover", self.cover)
         check_part("value", self.value)
         if self.frequency < 1:
-            raise InputError(f"frequency is {self.frequency}: give at least one cell a side")
+            raise InputError(f"frequency is {self.frequency}: give at least one cell per side")
 
     def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
         height, width = images.shape[-2:]
@@ -115,12 +115,11 @@ class Occlusion(Noise):
 
 @dataclass(frozen=True)
 class Resolution(Noise):
-    """Coarse pixels: averages over tiles, the size of which is drawn.
+    """Lower resolution: averages over tiles of random size.
 
     Attributes:
-        factors: Sides of a tile, all equally likely. In pixels: these are factors, not parts of a side. (The reference
-            code also lets a third of the frames pass untouched; the paper does not.) Where they do not divide an image,
-            the tiles at its far edges are smaller.
+        factors: Sides of a tile in pixels, all equally likely. (The reference code also leaves a third of the frames
+            unchanged; the paper does not.) If they do not divide the size of an image, the last tiles are smaller.
     """
 
     factors: tuple[int, ...] = (2, 4)
@@ -138,16 +137,16 @@ class Resolution(Noise):
 
 @dataclass(frozen=True)
 class Translation(Noise):
-    """An image that wanders over its own reflections, by whole pixels.
+    """A random walk of the image in whole pixels; its reflections fill the borders.
 
-        p_0 uniform in -reach..reach        p_t = p_{t-1} +- step        in x and in y, thrown back at both ends
+        p_0 uniform in -reach..reach        p_t = p_{t-1} +- step        in x and in y, reflected at both ends
 
-    Every p_t is then uniform too, so that each frame of a film is what a network has learned from as an augmentation.
-    (The reference code's walk is the same but starts in the middle, and repeats the edge instead of reflecting.)
+    Every p_t is then uniform too, so that each frame has the distribution of the augmentation.
+    (The walk of the reference code starts in the middle, and repeats the edge instead of reflecting it.)
 
     Attributes:
-        reach: Farthest place in each direction; 8 of 32 px.
-        step: How far a step goes; 1 of 32 px, and at least one pixel.
+        reach: Largest distance in each direction; 8 of 32 px.
+        step: Length of a step; 1 of 32 px, and at least one pixel.
     """
 
     reach: float = 1 / 4
@@ -162,7 +161,7 @@ class Translation(Noise):
         return window(images.expand(steps, *images.shape), down, right)
 
     def walk(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
-        """Places over time, down and right: (2, steps, batch). A free walk, folded into its range once at the end."""
+        """Positions per step, down and right: (2, steps, batch). A free walk, folded into its range once at the end."""
         side, batch, device = min(images.shape[-2:]), len(images), images.device
         reach = round(self.reach * side)
         start = whole((2, 1, batch), -reach, reach, generator, device)
@@ -173,10 +172,10 @@ class Translation(Noise):
 
 @dataclass(frozen=True)
 class Rotation(Noise):
-    """An image turned about its centre, over its own reflections; between pixels it is interpolated.
+    """A rotation about the centre with bilinear interpolation; reflections fill the borders.
 
     Attributes:
-        degrees: Largest angle, to either side.
+        degrees: Largest angle, in both directions.
     """
 
     degrees: float = 60.0
@@ -193,39 +192,38 @@ class Rotation(Noise):
 
 
 def check(images: Tensor, steps: int) -> None:
-    """Images that can be spoiled, and a number of frames."""
+    """Check images and the number of frames."""
     if images.dim() != 4 or 0 in images.shape:
         raise InputError(f"images have shape {tuple(images.shape)}: give (batch, channels, height, width), none zero")
     if steps < 1:
-        raise InputError(f"steps is {steps}: ask for at least 1")
+        raise InputError(f"steps is {steps}: give at least 1")
     low, high = images.aminmax()
     if not (images.is_floating_point() and low >= 0 and high <= 1):
         raise InputError(
-            f"images are {images.dtype} from {low.item():.3g} to {high.item():.3g}, noise is for floats from 0 to 1: "
+            f"images are {images.dtype} from {low.item():.3g} to {high.item():.3g}, noise needs floats from 0 to 1: "
             "divide bytes by 255, and normalise after the noise"
         )
 
 
 def check_part(name: str, part: float) -> None:
-    """A parameter that is a part of a whole."""
+    """Check a parameter that is a fraction."""
     if not 0 <= part <= 1:
         raise InputError(f"{name} is {part}: it is a part of the whole, give 0 to 1")
 
 
 def patches(images: Tensor, steps: int, patch: float, generator: Generator) -> Bool[Tensor, "steps batch 1 h w"]:
-    """The pixels of a square a frame."""
+    """The pixels of one square per frame."""
     batch, _, height, width = images.shape
     size = round(patch * min(height, width))
     return squares((steps, batch), size, height, width, generator, images.device)
 
 
 def folded(walk: Tensor, reach: int) -> Tensor:
-    """A free walk, thrown back by two walls: as far beyond a wall as it went, it is before it.
+    """A free walk, reflected at two walls.
 
-    The walls stand half a pixel beyond -reach and reach: so a walk that starts anywhere between them, all places
-    equally likely, is at every step anywhere with the same chance.
+    The walls are half a pixel beyond -reach and reach: a walk with a uniform start is then uniform at every step.
     """
-    n = 2 * reach + 1  # places there are
+    n = 2 * reach + 1  # number of positions
     u = (walk + reach) % (2 * n)
     return torch.where(u < n, u, 2 * n - 1 - u) - reach
 

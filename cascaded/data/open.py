@@ -8,29 +8,17 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from cascaded.data.catalogue import SOURCES, Part, Source
 from cascaded.data.columns import Columns
-from cascaded.data.embedded import EMBEDDED
+from cascaded.data.embedded import EMBEDDED, Embedded
 from cascaded.data.folder import Folder, match_split, pickle_problem, split_folders, stamp
 from cascaded.data.table import ALL, Table, dataset_table, library, reading
 from cascaded.errors import InputError, MissingSplitError
 
 TIMEOUT = 10.0
 """Seconds until the hub counts as unreachable."""
-
-
-class Location(Protocol):
-    """Where a split is."""
-
-    def origin(self) -> Any:
-        """What the content depends on, as JSON; images that were cached from the same origin are current."""
-        ...
-
-    def open(self, columns: Columns) -> Table:
-        """Find columns and classes, ready to read."""
-        ...
 
 
 class UnreachableError(InputError):
@@ -46,13 +34,13 @@ class Parquet:
     part: slice
 
     def origin(self) -> Any:
+        """What the content depends on, as JSON: images that were cached from the same origin are current."""
         return [stamp(file, file.parent) for file in (*self.files, *self.every)], str(self.part)
 
     def open(self, columns: Columns) -> Table:
+        """Find columns and classes, ready to read."""
         import pyarrow.parquet as pq
 
-        for file in {*self.files, *self.every}:
-            check_parquet(file)
         what = str(self.files[0] if len(self.files) == 1 else self.files[0].parent)
         with reading(what):
             rows = {file: pq.read_metadata(file).num_rows for file in {*self.files, *self.every}}
@@ -113,6 +101,9 @@ class Hub:
         return dataset_table(self.name, [splits[own], *splits.values()], columns, self.part, total, fetch)
 
 
+Location = Parquet | Hub | Folder | Embedded
+
+
 def missing_split(name: object, split: str, splits: Iterable[str], fix: str = "use --split with one of them"):
     """The error for a split that does not exist."""
     return MissingSplitError(f"{name} has no split {split!r}, there are {', '.join(splits)}: {fix}")
@@ -133,19 +124,6 @@ def stream_parquet(files: Iterable[Path]) -> Any:
         return library().load_dataset(
             "parquet", data_files={"train": escaped}, split="train", streaming=True, cache_dir=scratch
         )
-
-
-def check_parquet(file: Path) -> None:
-    """Check the first and last four bytes of a Parquet file before anything else reads it."""
-    try:
-        with file.open("rb") as opened:
-            start = opened.read(4)
-            opened.seek(-min(4, file.stat().st_size), os.SEEK_END)
-            end = opened.read(4)
-    except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror}): check the path") from error
-    if start != b"PAR1" or end != b"PAR1":
-        raise InputError(f"{file} is not a Parquet file, or it is truncated: replace it")
 
 
 def data_folder() -> Path | None:
@@ -207,21 +185,15 @@ def locate_named(source: Source, split: str) -> Location:
     if part is None:
         fix = "use cascaded.data.hold_out on train" if split.startswith("val") else "use one of them"
         raise missing_split(source.name, split, dict.fromkeys([*files, *source.splits]), fix)
-    return locate_embedded(source, split) if source.hub is None else locate_hub(source, split, part, list(files))
+    if source.hub is None:
+        return replace(EMBEDDED[source.name], split=split)
+    return locate_hub(source, split, part, list(files))
 
 
 def is_shared(source: Source, split: str, files: list[str]) -> bool:
     """Whether a file serves another split as well, so that each may take its own rows only."""
     others = {name: part for name, part in source.splits.items() if name != split and name not in files}
     return any(match_split(part.split, files) == split for part in others.values())
-
-
-def locate_embedded(source: Source, split: str) -> Location:
-    """A split that this package makes or contains; its columns have no names."""
-    for kind, column in (("image", source.image), ("label", source.label)):
-        if column is not None:
-            raise InputError(f"{source.name} is embedded and has no column {column!r}: leave --{kind}-column out")
-    return replace(EMBEDDED[source.name], split=split)
 
 
 def locate_hub(source: Source, split: str, part: Part, files: list[str]) -> Hub:
@@ -241,7 +213,6 @@ def locate_path(path: Path, split: str) -> Location:
         if not splits:
             return Folder(path, split)
     elif path.suffix.lower() == ".parquet":
-        check_parquet(path)
         own = path.stem.split("-")[0]
         splits = {own if match_split(own, ["train", "test", "validation"]) else "train": (path,)}
     else:

@@ -1,4 +1,4 @@
-"""Gradient noise (Perlin 1985, smoothed as in 2002), whole batches at once."""
+"""Gradient noise (Perlin 1985, smoothed as in 2002) for batches."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cascaded.data.sampling import uniform
 def perlin(
     shape: tuple[int, ...], cells: int, height: int, width: int, generator: Generator, device: torch.device
 ) -> Float[Tensor, "*shape height width"]:
-    """A field an image, smooth between the corners of its cells, with a drawn slope and the height 0 at each.
+    """One field per image, with height 0 and a random slope at the corners of its cells, smooth between them.
 
         n(y, x) = sum_ij s(y - i) s(x - j) g_ij . (y - i, x - j)        |g_ij| = 1
 
     Only the four corners around a pixel count (s is zero from a distance of one cell on). As every term is a product
-    of something in y and something in x, the sum is two matrix products.
+    of a factor in y and a factor in x, the sum is two matrix products.
     """
     angles = uniform((*shape, cells + 1, cells + 1), 0, 2 * math.pi, generator, device)
     (y, dy), (x, dx) = ((part.to(device) for part in influence(side, cells)) for side in (height, width))
@@ -27,13 +27,13 @@ def perlin(
 
 
 def influence(side: int, cells: int) -> tuple[Float[Tensor, "side corners"], Float[Tensor, "side corners"]]:
-    """How much each corner counts at each pixel, and that times the distance between the two.
+    """The weight of each corner at each pixel, and the weight times the distance between the two.
 
         s(d) = fade(1 - |d|), zero from |d| = 1 on        fade(t) = 6 t^5 - 15 t^4 + 10 t^3
 
-    fade(1 - t) = 1 - fade(t): what this weighs with s is Perlin's interpolation.
+    fade(1 - t) = 1 - fade(t): weighting with s is Perlin's interpolation.
     """
-    pixels = (torch.arange(side) + 0.5) * cells / side  # centres: a pixel at a corner would always be 0
+    pixels = (torch.arange(side) + 0.5) * cells / side  # pixel centres: a pixel at a corner would always be 0
     d = pixels[:, None] - torch.arange(cells + 1)
     t = (1 - d.abs()).clamp(min=0)
     s = t**3 * (t * (6 * t - 15) + 10)
@@ -41,7 +41,7 @@ def influence(side: int, cells: int) -> tuple[Float[Tensor, "side corners"], Flo
 
 
 def highest(field: Float[Tensor, "*shape height width"], count: int) -> Bool[Tensor, "*shape height width"]:
-    """The `count` highest pixels of each field: by rank, so that equal heights cannot make them more or fewer."""
+    """The `count` highest pixels of each field, by rank, so that ties do not change their number."""
     flat = field.flatten(-2)
     places = flat.topk(count, dim=-1, sorted=False).indices
     return torch.zeros_like(flat, dtype=torch.bool).scatter_(-1, places, True).view(field.shape)

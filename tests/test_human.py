@@ -1,4 +1,4 @@
-"""Judgements of images: the right rows of the published files, and nothing that is not one of them."""
+"""C-scores and CIFAR-10H: the right rows of the published files, and one sentence for any other file."""
 
 import io
 from pathlib import Path
@@ -30,7 +30,7 @@ def npy(values):
     return file.getvalue()
 
 
-def test_rows_come_by_index_in_the_order_asked_for(place):
+def test_rows_come_by_index_in_the_given_order(place):
     rows = np.array([49_999, 0, 7, 7])
     assert cscores(rows).tolist() == SCORES[rows].tolist()
     assert cscores(rows, LABELS[rows]).tolist() == SCORES[rows].tolist()
@@ -47,12 +47,12 @@ def test_labels_that_differ_from_the_files_are_refused(place):
 
 
 @pytest.mark.parametrize("row", [-1, 50_000])
-def test_images_that_are_not_there_are_refused(place, row):
-    with pytest.raises(InputError, match=rf"image {row} is asked for.*50000 training images: give rows 0 to 49999"):
+def test_indices_outside_the_set_are_refused(place, row):
+    with pytest.raises(InputError, match=rf"index {row} is not in the 50000 images of cifar10 train: give 0 to 49999"):
         cscores(np.array([0, row]))
-    with pytest.raises(InputError, match=rf"image {row} is asked for.*10000 test images"):
+    with pytest.raises(InputError, match=rf"index {row} is not in the 10000 images of cifar10 test"):
         human_counts(np.array([0, row]))
-    with pytest.raises(InputError, match="float64: give whole numbers"):
+    with pytest.raises(InputError, match="float64: give one integer per image"):
         human_counts(np.array([0.5]))
 
 
@@ -75,7 +75,7 @@ def test_a_missing_file_is_named_with_its_place_and_where_it_is_published(read, 
 @pytest.mark.parametrize(("read", "name"), [(cscores, CSCORES), (human_counts, COUNTS)])
 def test_damaged_files_end_in_a_sentence(read, name, content, place):
     (place / name).write_bytes(content)
-    with pytest.raises(InputError, match=r"cannot be read .*: fetch it again from https"):
+    with pytest.raises(InputError, match=r"cannot be read .*: download it again from https"):
         read(np.array([0]))
 
 
@@ -103,7 +103,7 @@ def test_a_pickle_within_the_file_is_never_opened(place):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"labels": LABELS}, "holds labels and no scores"),
+        ({"labels": LABELS}, "contains labels and no scores"),
         ({"scores": SCORES[:7], "labels": LABELS}, r"scores in .* have shape \(7,\) and type float64, \(50000,\)"),
         ({"scores": LABELS, "labels": LABELS}, "type int64, .* of floating are expected"),
         ({"scores": SCORES * 2, "labels": LABELS}, r"scores outside 0\.\.1"),

@@ -1,4 +1,4 @@
-"""From rows to one tensor: order, channels, and a sentence for every row that does not fit."""
+"""Rows become one tensor: order, channels, and one sentence per row with a problem."""
 
 import pytest
 import torch
@@ -80,12 +80,12 @@ def test_an_empty_class_is_named_where_it_matters(tmp_path):
         load(tmp_path / "set", "test", classes=["x", "y"])
 
 
-def test_nothing_at_all_is_refused(tmp_path):
+def test_an_empty_table_is_refused(tmp_path):
     with pytest.raises(InputError, match="there are no images: add some, or use other data"):
         load(parquet_file(tmp_path / "mine.parquet", []))
 
 
-def test_all_problems_are_found_in_one_attempt_and_nothing_is_kept(tmp_path):
+def test_all_problems_are_listed_at_once_and_nothing_is_cached(tmp_path):
     images = [PNGS[0], b"broken", encoded(picture(size=(12, 10))), *PNGS[1:], *[b"broken"] * 4]
     file = parquet_file(tmp_path / "mine.parquet", images, [0, 0, 2, *[0] * 5, None, 0, 0, 0], ["x", "y", "z"])
     with pytest.raises(InputError) as refused:

@@ -1,0 +1,119 @@
+"""Embedded data: scikit-learn's digits and photographs, and CIFAR-10 test images, pixel for pixel."""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+from PIL import Image
+from sklearn.datasets import load_digits
+
+import cascaded.hub
+from cascaded.data import load
+from cascaded.data.embedded import CONTRAST, PATCHES, half, patch, patches, photographs
+from tests.pictures import CIFAR10_TEST, REAL, needs_real
+
+
+def test_digits_are_those_of_scikit_learn():
+    pixels, labels = load_digits(return_X_y=True)
+    for split in ("train", "test"):
+        images = load("digits", split)
+        rows = images.indices.numpy()
+        assert images.images.shape[1:] == (1, 8, 8)
+        np.testing.assert_array_equal(images.labels, labels[rows])
+        np.testing.assert_array_equal(images.images.flatten(1), np.round(pixels[rows] * 255 / 16))
+        assert images.classes == tuple("0123456789")
+
+
+def test_a_fifth_of_every_digit_is_the_test_set_and_nothing_is_in_both():
+    train, test = load("digits"), load("digits", "test")
+    assert sorted(torch.cat([train.indices, test.indices]).tolist()) == list(range(1797))
+    everything = train.labels.bincount() + test.labels.bincount()
+    assert ((test.labels.bincount() - everything / 5).abs() <= 0.5).all()
+
+
+def test_digits_can_be_resized_and_classes_selected():
+    images = load("digits", image_size=16, classes=["7", "1"])
+    assert images.images.shape[1:] == (1, 16, 16)
+    assert images.classes == ("7", "1")
+    assert (images.labels == 0).sum() == 143
+
+
+def test_patches_have_no_labels_and_are_of_the_size_of_cluttered_digits():
+    for split, count in PATCHES.items():
+        images = load("photographs", split)
+        assert images.images.shape == (count, 1, 28, 28)
+        assert images.classes == ()
+        assert set(images.labels.tolist()) == {-1}
+        assert images.indices.tolist() == list(range(count))
+
+
+def test_every_patch_has_contrast():
+    for split in PATCHES:
+        shades = load("photographs", split).images.float().flatten(1)
+        assert (shades.std(dim=1) >= CONTRAST).all()
+        assert len(shades.unique(dim=0)) == len(shades)
+
+
+def test_the_halves_of_the_two_splits_make_up_the_photographs():
+    for photograph in photographs():
+        both = [np.asarray(half(photograph, split)) for split in ("validation", "test")]
+        assert np.array_equal(np.concatenate(both, axis=1), np.asarray(photograph))
+
+
+def test_patches_of_a_split_come_from_its_half():
+    """With the other half black, nothing changes."""
+    for split in PATCHES:
+        shown = load("photographs", split).images[:6, 0].numpy()
+        for number, pixels in enumerate(shown):
+            photograph = photographs()[number % 2].copy()
+            left = photograph.width // 2 if split == "validation" else 0
+            photograph.paste(0, (left, 0, left + photograph.width // 2, photograph.height))
+            draws = np.random.default_rng([0, list(PATCHES).index(split), number])
+            assert np.array_equal(patch(half(photograph, split), draws), pixels)
+
+
+def test_the_same_patches_are_cut_every_time():
+    first, second = ([pixels.tobytes() for _, pixels, _ in patches("validation")] for _ in range(2))
+    assert first == second
+
+
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+
+
+def test_each_class_has_30_validation_and_70_test_images():
+    for split, count in (("validation", 30), ("test", 70)):
+        images = load("cifar10-sample", split)
+        assert images.images.shape == (10 * count, 3, 32, 32)
+        assert images.classes == CLASSES
+        assert images.labels.bincount().tolist() == [count] * 10
+        assert images.indices.tolist() == sorted(images.indices.tolist())
+
+
+@needs_real(CIFAR10_TEST)
+def test_the_images_are_the_first_hundred_of_each_class_pixel_for_pixel():
+    original = pq.read_table(Path(str(REAL)) / CIFAR10_TEST)
+    labels = original["label"].to_numpy()
+    first = {"validation": slice(0, 30), "test": slice(30, 100)}
+    for split, rows in first.items():
+        images = load("cifar10-sample", split)
+        expected = np.sort(np.concatenate([np.flatnonzero(labels == number)[rows] for number in range(10)]))
+        assert images.indices.tolist() == expected.tolist()
+        assert images.labels.tolist() == labels[expected].tolist()
+        for pixels, row in zip(images.images, expected.tolist(), strict=True):
+            image = Image.open(io.BytesIO(original["img"][row]["bytes"].as_py())).convert("RGB")
+            assert torch.equal(pixels.permute(1, 2, 0), torch.from_numpy(np.array(image)))
+
+
+def test_grey_images_get_three_equal_channels_for_a_network_of_colour_images():
+    grey, colour = load("digits", "test", image_size=32), load("digits", "test", image_size=32, channels=3)
+    assert colour.images.shape == (len(grey), 3, 32, 32)
+    assert all(torch.equal(colour.images[:, channel], grey.images[:, 0]) for channel in range(3))
+    assert load("cifar10-sample", "test", channels=1).images.shape[1] == 3  # colour is not thrown away
+
+
+def test_classes_are_those_of_the_shipped_cifar10_networks():
+    config = Path(cascaded.hub.__file__).parent / "networks" / "cifar10-td0" / "config.json"
+    assert json.loads(config.read_text())["inputs"]["classes"] == list(load("cifar10-sample", "test").classes)
