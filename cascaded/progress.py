@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -92,6 +92,20 @@ def progress(what: str, total: int, done: int = 0, quiet: bool = False) -> Itera
     columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn(), said)
     with Progress(*columns, console=console, transient=True) as shown:
         yield Bar(shown, what, total, done)
+
+
+@contextmanager
+def tracked(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Progress of work whose size is not known beforehand: yields a function of the items done and of all items."""
+    bars: list[Told] = []
+    with ExitStack() as stack:
+
+        def on_progress(done: int, total: int) -> None:
+            if not bars:
+                bars.append(stack.enter_context(progress(what, total)))
+            bars[0].advance(done - bars[0].done)
+
+        yield on_progress
 
 
 def wide_console() -> Console:

@@ -35,7 +35,7 @@ def _here() -> Path:
         return Path(os.devnull)
 
 
-COMMANDS = "analyse|bench|clock|crossval|data|demo|models|predict|record|report|reproduce|sweep|train"
+COMMANDS = "analyse|bench|crossval|data|demo|latency|models|predict|record|report|reproduce|sweep|train"
 
 
 def typed(text: str) -> str:

@@ -48,7 +48,7 @@ def main(epochs: int = 4) -> None:
     print("confidence    right   mean steps")
     for threshold in (0.5, 0.9, 0.99):
         early = cascaded.early_exit(net, test_images, threshold)
-        right = (early.said == test_labels).double().mean()
+        right = (early.predictions == test_labels).double().mean()
         print(f"above {threshold:<4}   {right:6.1%}   {early.steps.double().mean():10.2f}")
     waited = (net.answer(test_images).argmax(dim=-1) == test_labels).double().mean()
     print(f"waited       {waited:6.1%}   {net.settle_steps:10.2f}")

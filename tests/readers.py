@@ -256,7 +256,7 @@ def analysed(place: Path) -> Path:
     for model, good in (("cascaded-td", 3.0), ("cascaded-ce", 2.0)):
         traces = {"digits-test": made_trace(items=20, good=good, kernel="osd", weights="w")}
         made_run(place / model / "0", traces, model=model)
-        write_json(place / model / "0" / "clock.json", {"format": 1, "weights": "w", "timings": []})
+        write_json(place / model / "0" / "latency.json", {"format": 2, "weights": "w", "timings": []})
     run(["analyse", str(place), "--no-galleries", "--only", "speed_accuracy", "selection_latency"])
     return place
 
@@ -289,9 +289,9 @@ for file in ("cascaded-td/0/results.json", "comparison.json"):
 
 
 @reader
-def clock(place: Path, tiny: Callable[..., Path]) -> Sample:
+def latency(place: Path, tiny: Callable[..., Path]) -> Sample:
     subject = find_subjects([analysed(place) / "cascaded-td"])[0]
-    return Sample(subject.runs[0] / "clock.json", "json", lambda: list(answer_all(subject, [], Settings())))
+    return Sample(subject.runs[0] / "latency.json", "json", lambda: list(answer_all(subject, [], Settings())))
 
 
 @reader

@@ -18,7 +18,7 @@ def test_from_a_trained_network_to_results(tiny_run, tmp_path, capsys):
         shutil.copytree(tiny_run(model), tmp_path / model / "0")
     run(["record", str(tmp_path), "--threads", "1", "--embeddings"])
     run(["record", str(tmp_path / "cascaded-td"), "--threads", "1", "--split", "validation"])
-    run(["record", str(tmp_path / "cascaded-td"), "--noise", "occlusion", "--trials", "2", "--limit", "40"])
+    run(["record", str(tmp_path / "cascaded-td"), "--noise", "occlusion", "--trials", "2", "--max-images", "40"])
     capsys.readouterr()
     run(["analyse", str(tmp_path), "--epochs", "1"])
     said = capsys.readouterr().out
@@ -88,11 +88,11 @@ def test_timings_of_the_same_weights_are_put_beside(tmp_path):
     made_run(tmp_path / "0", {"t": made_trace()})
 
     def told(weights):
-        (tmp_path / "0" / "clock.json").write_text(json.dumps({"format": 1, "weights": weights, "timings": []}))
+        (tmp_path / "0" / "latency.json").write_text(json.dumps({"format": 2, "weights": weights, "timings": []}))
         run(["analyse", str(tmp_path / "0"), "--only", "speed_accuracy"])
         return json.loads((tmp_path / "0" / "results.json").read_text()).get("clock")
 
-    assert told("w") == {"format": 1, "weights": "w", "timings": []}
+    assert told("w") == {"format": 2, "weights": "w", "timings": []}
     assert told("of other weights") is None
 
 

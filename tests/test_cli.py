@@ -82,7 +82,7 @@ def test_every_command_has_help_with_an_example(name, helped):
     assert f"Example: cascaded {name}" in told
 
 
-@pytest.mark.parametrize("name", ["predict", "models", "clock"])
+@pytest.mark.parametrize("name", ["predict", "models", "latency"])
 def test_help_shows_what_happens_by_default_and_never_none(name, helped):
     _, told, _ = helped[f"{name} --help"]
     words = " ".join(told.replace("│", " ").split())

@@ -58,8 +58,8 @@ def test_images_that_are_normalised_already_give_the_same_when_it_is_said():
     net = made()
     torch.testing.assert_close(net(NORMALISED, normalised=True), net(pixels()), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(net(NORMALISED.double(), normalised=True), net(pixels()), rtol=1e-4, atol=1e-4)
-    said = cascaded.early_exit(net, NORMALISED, 1.0, normalised=True).said
-    assert torch.equal(said, cascaded.early_exit(net, pixels(), 1.0).said)
+    predictions = cascaded.early_exit(net, NORMALISED, 1.0, normalised=True).predictions
+    assert torch.equal(predictions, cascaded.early_exit(net, pixels(), 1.0).predictions)
     with pytest.raises(
         InputError, match=r"images are torch\.uint8, which are not normalised: leave normalised=True out"
     ):

@@ -102,8 +102,8 @@ def test_a_test_split_that_is_asked_for_and_not_there_is_refused(path):
 
 def test_early_exit_is_timed_on_the_validation_split(path):
     place, _ = path
-    text = _printed("clock", [str(place / "runs"), "--thresholds", "0.9", "--batches", "4", "--threads", "1"])
-    assert f"has no test split: {IMAGES} validation images are timed" in text
+    text = _printed("latency", [str(place / "runs"), "--thresholds", "0.9", "--batch-sizes", "4", "--threads", "1"])
+    assert "has no test split: its validation images were used" in text
 
 
 def test_a_run_with_neither_split_is_refused_with_both_ways_out(path):

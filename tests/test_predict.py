@@ -79,7 +79,7 @@ def test_it_stops_at_the_step_and_class_of_early_exit():
     steps = set()
     for threshold in (0.0, *between[::3].tolist(), 1.0):
         result, early = predict(NET, image, threshold=threshold), cascaded.early_exit(NET.net, batch, threshold)
-        assert (result.step, result.label) == (int(early.steps[0]), CLASSES[int(early.said[0])])
+        assert (result.step, result.label) == (int(early.steps[0]), CLASSES[int(early.predictions[0])])
         steps.add(result.step)
     assert len(steps) > 2
 

@@ -66,7 +66,7 @@ def test_a_stored_command_is_printed_as_it_is_typed_here():
     assert typed("x/cascaded record y, a cascaded network") == "x/cascaded record y, a cascaded network"
 
 
-@pytest.mark.parametrize("command", ["record", "clock", "analyse", "report", "reproduce", "demo"])
+@pytest.mark.parametrize("command", ["record", "latency", "analyse", "report", "reproduce", "demo"])
 def test_help_names_every_default(command, capsys):
     with pytest.raises(SystemExit):
         run([command, "--help"])

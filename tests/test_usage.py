@@ -41,7 +41,7 @@ WRONG = [
     ("train --thr 3", "there is no option --thr of cascaded train: did you mean --threads?"),
     ("bench --widht 3", "there is no option --widht of cascaded bench: did you mean --width?"),
     ("bench --width wide 3", f"--width is 'wide 3': give whole numbers; see {program()} bench --help"),
-    ("clock runs --thresholds 0.5 x", f"--thresholds is '0.5 x': give numbers; see {program()} clock --help"),
+    ("latency runs --thresholds 0.5 x", f"--thresholds is '0.5 x': give numbers; see {program()} latency --help"),
     ("data shoe", "action is 'shoe': give one of list, show, check, noise"),
     ("data --shwo", f"there is no option --shwo of cascaded data: see {program()} data --help"),
     ("data", "action is missing: give one of list, show, check, noise"),

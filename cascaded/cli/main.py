@@ -21,11 +21,11 @@ COMMANDS = {
     "demo": ("cascaded.cli.demo", "train eight small networks and see what they do, in five minutes"),
     "predict": ("cascaded.cli.predict", "a trained network on your own pictures: its answer at every step"),
     "train": ("cascaded.cli.train", "train one of the paper's models; kill it and resume as you like"),
-    "record": ("cascaded.cli.record", "run trained networks once and keep what they say at every step"),
+    "record": ("cascaded.cli.record", "run trained networks and store their logits at every step"),
     "analyse": ("cascaded.cli.analyze", "everything the paper measures, from what was recorded"),
     "reproduce": ("cascaded.cli.reproduce", "the paper's tables and figures, and its claims, from nothing"),
     "report": ("cascaded.cli.report", "one page about some runs, and every figure as a file"),
-    "clock": ("cascaded.cli.latency", "what stopping early is worth on this machine, in seconds"),
+    "latency": ("cascaded.cli.latency", "measure the latency of early exit on this machine"),
     "models": ("cascaded.cli.models", "trained networks to use at once, and your own to be kept or shared"),
     "sweep": ("cascaded.cli.sweep", "train models x lambdas x seeds, side by side or on a cluster"),
     "crossval": (

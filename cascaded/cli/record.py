@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,19 +60,12 @@ def record(
 
 def _record(run: Trained, config: RecordingConfig, overwrite: bool) -> None:
     """Record one network, with a progress bar, and print the files."""
-    from cascaded.progress import Told, counted, progress
+    from cascaded.progress import counted, tracked
     from cascaded.traces.record import record as record_traces
     from cascaded.traces.store import read_header
     from cascaded.training.runs import is_done
 
-    bars: list[Told] = []
-    with ExitStack() as stack:
-
-        def on_progress(done: int, total: int) -> None:
-            if not bars:
-                bars.append(stack.enter_context(progress(run.folder.as_posix(), total)))
-            bars[0].advance(done - bars[0].done)
-
+    with tracked(run.folder.as_posix()) as on_progress:
         try:
             files = record_traces(run, config, overwrite=overwrite, on_progress=on_progress)
         except KeyboardInterrupt as stopped:

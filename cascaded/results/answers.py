@@ -166,7 +166,7 @@ def _keep(told: dict[str, Any], subject: Subject, name: str, asked: Sequence[Que
 def _put_clock(told: dict[str, Any], subject: Subject) -> None:
     """Timings of the same weights, where they were taken."""
     told.pop("clock", None)
-    file = subject.runs[0] / "clock.json"
+    file = subject.runs[0] / "latency.json"
     try:
         clock = read_json(file) if file.exists() else {}
     except InputError:

@@ -29,10 +29,11 @@ def results_table(answered: Answered, names: Sequence[str]) -> Table:
         told = ", ".join(f"{name} {shown(value)}" for name, value in result["headline"].items())
         table.add_row(analysis, escape(of), escape(told or "; ".join(result.get("not measured", {}).values())))
     if timings := written.get("clock", {}).get("timings"):
-        best = min(timings, key=lambda each: (each["threshold"] is None, each["against_full"]))
-        told = f"{best['rule']} above {best['threshold']}, batch {best['batch']}: accuracy {shown(best['accuracy'])}, "
+        best = min(timings, key=lambda each: (each["threshold"] is None, each["time_of_full"]))
+        told = f"{best['rule']} above {best['threshold']}, batch {best['batch_size']}, "
+        told += f"accuracy {shown(best['accuracy'])}, "
         spans = f"p50 {1000 * best['p50']:.2f} ms, p95 {1000 * best['p95']:.2f} ms"
-        table.add_row("clock", "cheapest early exit", f"{told}{spans}, {best['against_full']:.2f} x a full pass")
+        table.add_row("latency", "cheapest early exit", f"{told}{spans}, {best['time_of_full']:.2f} x a full pass")
     for name, each in written.get("refused", {}).items():
         for of, why in each.items() if name in names else ():
             table.add_row(f"[red]{name}", escape(of), f"[red]refused: {escape(why)}")
