@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, Literal, ParamSpec
 
 import matplotlib as mpl
 import matplotlib.figure
@@ -115,14 +115,24 @@ def _words(group: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     ]
 
 
-def grid(count: int, height: float, share_x: bool = False, share_y: bool = False) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` axes in at most two columns, each `height` inches high."""
-    columns = 1 if count == 1 else 2
+def grid(titles: Sequence[str], height: float, lines: Literal["x", "y"], **share: Any) -> tuple[Figure, list[Axes]]:
+    """A figure with axes in at most two columns.
+
+    Args:
+        titles: One for each axes.
+        height: Of the axes, in inches.
+        lines: Which axis has grid lines.
+        share: `sharex` and `sharey` of matplotlib.
+    """
+    count, columns = len(titles), min(2, len(titles))
     rows = -(-count // columns)
     fig = Figure(figsize=(WIDTH, rows * height + 0.3), layout="constrained")
-    axes = fig.subplots(rows, columns, sharex=share_x, sharey=share_y, squeeze=False).ravel().tolist()
+    axes = fig.subplots(rows, columns, squeeze=False, **share).ravel().tolist()
     for ax in axes[count:]:
         ax.set_axis_off()
+    for ax, title in zip(axes, titles, strict=False):
+        ax.set_title(textwrap.fill(title, 60 // columns))
+        ax.grid(axis=lines)
     for ax in axes[count - columns : count]:  # the last ones of their columns have tick labels
         ax.tick_params(labelbottom=True)
     return fig, axes[:count]

@@ -19,4 +19,5 @@ def ood(df: pd.DataFrame, metric: str = "auroc", ood_data: str = "mean") -> Figu
         ood_data: Which OOD data set; `mean` for the mean over all of them.
     """
     found = estimates(select(df, "out_of_distribution", metric, ood_data=ood_data))
-    return dots(found, "detector", fill="reads", fill_names={"all": "all steps", "last": "last step"})
+    found["reads"] = found["reads"].map({"all": "all steps", "last": "the last step"})
+    return dots(found, "detector", ("reads", "the last step"))

@@ -28,7 +28,7 @@ def latency_by_decile(df: pd.DataFrame) -> Figure:
         df: From `cascaded.results.load`.
     """
     chosen = bands(finest(select(df, "prototypicality", "latency_by_decile")))
-    return lines(chosen, "decile, least typical images first", facets=("measure",), share_y=False)
+    return lines(chosen, "decile, least typical images first", ("measure",))
 
 
 @styled

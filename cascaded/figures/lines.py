@@ -2,97 +2,69 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import EngFormatter
 from matplotlib.transforms import offset_copy
 
-from cascaded.figures.base import (
-    Figure,
-    axis_label,
-    grid,
-    label_axes,
-    legend,
-    line_handle,
-    name_handles,
-    named,
-    panels,
-    set_format,
-)
+from cascaded.figures import base
+from cascaded.figures.base import Figure
 from cascaded.figures.style import DASHES, INK, MUTED, SMALL, text_color
 from cascaded.results.metrics import METRICS, Metric
 
 MAX_LABELS = 8
 """Lines that are labelled where they end; more have a legend."""
+LARGE = 1e5
+"""Larger numbers are written as 10 M."""
 
 
-def lines(
-    df: pd.DataFrame,
-    xlabel: str,
-    *,
-    facets: Sequence[str] = (),
-    dashes: str | None = None,
-    whole: bool = True,
-    share_y: bool = True,
-    engineering: bool = False,
-    chance: pd.DataFrame | None = None,
-) -> Figure:
-    """A line per method with a band of one standard error, in a panel per setting.
+def lines(df: pd.DataFrame, xlabel: str, facets: Sequence[str] = (), chance: pd.DataFrame | None = None) -> Figure:
+    """A line per method with a band of one standard error, in a panel per setting; a line style per stopping rule.
 
     Args:
         df: Bands, from `results.bands`, of one metric.
         xlabel: The label of the x axis.
         facets: Columns with a panel per value.
-        dashes: A column that decides the line style.
-        whole: Whether x are whole numbers.
-        share_y: Whether all panels have the same y axis.
-        engineering: Whether x are large numbers, written as 100 M.
         chance: Rows of the table with the level of chance, which is drawn as a dotted line.
     """
-    metric = METRICS[df["metric"].iloc[0]]
-    df = named(df)
-    parts = panels(df, facets, ["name", *([dashes] if dashes else []), "x"])
-    fig, axes = grid(len(parts), 2.8 if len(parts) == 1 else 1.7, share_y=share_y)
-    for ax, (title, part) in zip(axes, parts, strict=True):
-        ax.set_title(textwrap.fill(title, 30 if len(parts) > 1 else 60))
-        ax.grid(axis="y")
-        set_format(ax, "y", metric)
-        set_format(ax, "x", None, whole, 10 if len(parts) == 1 else 5)
-        if engineering:
+    df, metric = base.named(df), METRICS[df["metric"].iloc[0]]
+    parts = base.panels(df, facets, ["name", "rule", "x"])
+    one = len(parts) == 1
+    fig, axes = base.grid([title for title, _ in parts], 2.8 if one else 1.7, "y", sharey=metric.unit == "%")
+    for ax, (_, part) in zip(axes, parts, strict=True):
+        base.set_format(ax, "y", metric)
+        large = part["x"].max() > LARGE
+        base.set_format(ax, "x", None, whole=True, ticks=10 if one and not large else 5)
+        if large:
             ax.xaxis.set_major_formatter(EngFormatter())
-            ax.xaxis.set_major_locator(MaxNLocator(4))
-        _draw_lines(ax, part, dashes, metric)
+        _draw_lines(ax, part, metric)
         if chance is not None:
             _draw_chance(ax, chance[chance["data"] == part["data"].iloc[0]])
-    if len(axes) == 1 and dashes is None and df["name"].nunique() <= MAX_LABELS:
-        label_axes(fig, axes, xlabel, axis_label(metric))
+    rules = [rule for rule in DASHES if df["rule"].nunique() > 1 and rule in set(df["rule"])]
+    few = one and not rules and df["name"].nunique() <= MAX_LABELS
+    if not few:
+        names = [] if "name" in facets else base.name_handles(df, "-")
+        base.legend(fig, names + [base.line_handle(rule, INK, DASHES[rule]) for rule in rules])
+    base.label_axes(fig, axes, xlabel, base.axis_label(metric))
+    if few:
         label_ends(fig, axes[0])
-    else:
-        rules = set(df[dashes]) if dashes else set()
-        handles = [line_handle(rule, INK, DASHES[rule]) for rule in DASHES if rule in rules]
-        legend(fig, handles if "name" in facets else name_handles(df, "-") + handles)
-        label_axes(fig, axes, xlabel, axis_label(metric))
     fig.data = df
     return fig
 
 
-def _draw_lines(ax: Axes, df: pd.DataFrame, dashes: str | None, metric: Metric) -> None:
-    for _, line in df.groupby(["name", *([dashes] if dashes else [])], sort=False):
-        line = line.sort_values("x")
-        first = line.iloc[0]
-        style = DASHES[first[dashes]] if dashes else "-"
+def _draw_lines(ax: Axes, df: pd.DataFrame, metric: Metric) -> None:
+    for (name, rule), line in df.sort_values("x").groupby(["name", "rule"], sort=False, dropna=False):
+        own = line["color"].iloc[0]
         marker = "o" if len(line) == 1 else None
-        ax.plot(line["x"], line["value"], color=first["color"], ls=style, marker=marker, label=first["name"])
+        ax.plot(line["x"], line["value"], color=own, ls=DASHES.get(rule, "-"), marker=marker, label=name)
         low, high = line["value"] - line["sem"], line["value"] + line["sem"]
-        if line["sem"].notna().any():
-            if metric.unit == "%":
-                low, high = low.clip(lower=0), high.clip(upper=1)
-            ax.fill_between(line["x"], low, high, color=first["color"], alpha=0.15, lw=0)
+        if metric.unit == "%":
+            low, high = low.clip(lower=0), high.clip(upper=1)
+        ax.fill_between(line["x"], low, high, color=own, alpha=0.15, lw=0)
 
 
 def _draw_chance(ax: Axes, rows: pd.DataFrame) -> None:

@@ -47,7 +47,7 @@ def target_confidence(df: pd.DataFrame, noise_frames: float | None = None) -> Fi
     chosen = select(df, "transient_noise", "target_confidence")
     longest = chosen["noise_frames"].max() if noise_frames is None else noise_frames
     chosen = select(chosen, "transient_noise", "target_confidence", noise_frames=longest)
-    fig = lines(bands(chosen), "step", facets=("noise",))
+    fig = lines(bands(chosen), "step", ("noise",))
     onset = df.loc[(df["analysis"] == "transient_noise") & (df["metric"] == "onset"), "value"]
     for ax in fig.axes if len(onset) else []:
         ax.axvspan(onset.iloc[0] - 0.5, onset.iloc[0] + longest - 0.5, color=GRID, alpha=0.6, lw=0, zorder=0)

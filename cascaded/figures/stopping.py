@@ -23,7 +23,7 @@ def speed_accuracy(df: pd.DataFrame, unit: str = "steps") -> Figure:
     if unit not in UNITS:
         raise InputError(f"unit is {unit!r}: give one of {', '.join(UNITS)}")
     chosen = select(df, "speed_accuracy", "accuracy_at_cost", rule="threshold", unit=unit)
-    return lines(bands(chosen), UNITS[unit], engineering=unit == "operations", whole=unit == "steps")
+    return lines(bands(chosen), UNITS[unit])
 
 
 @styled
@@ -36,4 +36,4 @@ def stopping_rules(df: pd.DataFrame) -> Figure:
     rules = select(df, "speed_accuracy", "accuracy_at_cost", rule=("threshold", "deadline"), unit="steps")
     learned = (df["analysis"] == "learned_stopper") & (df["metric"] == "accuracy_at_cost") & (df["rule"] == "stopper")
     curves = pd.concat([rules, df[learned & (df["unit"] == "steps")]]).assign(analysis="speed_accuracy")
-    return lines(bands(curves), UNITS["steps"], facets=("name",), dashes="rule")
+    return lines(bands(curves), UNITS["steps"], ("name",))
