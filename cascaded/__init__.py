@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from cascaded.traces.config import Provenance, RecordingConfig
     from cascaded.traces.store import load_trace, save_trace
     from cascaded.traces.trace import Trace
-    from cascaded.training.config import Spec
+    from cascaded.training.config import RunConfig
     from cascaded.training.eligibility import EligibilityTraces
     from cascaded.training.load import Trained, load_run
-    from cascaded.training.recipe import Recipe
     from cascaded.training.runs import Inputs
 
 __version__ = "0.1.0"
@@ -41,10 +40,9 @@ __all__ = [
     "OneStepDelay",
     "Pretrained",
     "Provenance",
-    "Recipe",
     "RecordingConfig",
     "ResidualBlock",
-    "Spec",
+    "RunConfig",
     "State",
     "TappedDelay",
     "TimeBatchNorm",
@@ -73,9 +71,8 @@ _HOMES = {
     "cascaded.cascade.norm": ("TimeBatchNorm",),
     "cascaded.cascade.state": ("State",),
     "cascaded.training.eligibility": ("EligibilityTraces",),
-    "cascaded.training.recipe": ("Recipe",),
     "cascaded.training.runs": ("Inputs",),
-    "cascaded.training.config": ("Spec",),
+    "cascaded.training.config": ("RunConfig",),
     "cascaded.losses": ("ce_loss", "td_loss", "td_targets"),
     "cascaded.training.load": ("Trained", "load_run"),
     "cascaded.models.build": ("Norm",),

@@ -11,3 +11,10 @@ class MissingSplitError(InputError):
 
 class CascadedWarning(UserWarning):
     """Something unexpected that was dealt with. The command line prints it as one sentence, without a source line."""
+
+
+def at_least(minimum: int, **values: int | None) -> None:
+    """Check numbers by name; None is not checked."""
+    for name, value in values.items():
+        if value is not None and value < minimum:
+            raise InputError(f"{name} is {value}: give at least {minimum}")

@@ -13,11 +13,14 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from reprlib import repr as shortened
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from cascaded.errors import InputError
 
 DIGEST = "sha256"
+T = TypeVar("T")
 
 
 def write_whole(file: Path, write: Callable[[Path], object]) -> None:
@@ -153,7 +156,27 @@ def _forget(part: Path) -> None:
         return  # the folder itself is out of reach: nothing was written there
 
 
-# --- whether what JSON gave has the types that a dataclass asks for
+# --- dataclasses from JSON
+
+
+def from_json(content: Any, kind: type[T]) -> T:
+    """A dataclass from what JSON gave: unknown keys and other types are refused with a `ValueError`."""
+    _check_keys(content, kind)
+    try:
+        return msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+
+
+def _check_keys(content: Any, kind: Any) -> None:
+    """That there are no keys that a dataclass, or one within it, does not have: msgspec ignores them."""
+    if not (is_dataclass(kind) and isinstance(content, Mapping)):
+        return
+    hints = get_type_hints(kind)
+    if unknown := sorted(set(content) - set(hints)):
+        raise ValueError(f"unknown key {', '.join(unknown)}: written by a newer version of cascaded, update this one")
+    for name, value in content.items():
+        _check_keys(value, hints[name])
 
 
 def check_types(told: Mapping[str, Any], kind: type) -> None:

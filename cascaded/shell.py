@@ -7,8 +7,9 @@ import re
 import shlex
 import shutil
 import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 
 def program() -> str:
@@ -35,7 +36,7 @@ def _here() -> Path:
         return Path(os.devnull)
 
 
-COMMANDS = "analyse|bench|crossval|data|demo|latency|models|predict|record|report|reproduce|sweep|train"
+COMMANDS = "analyse|analyze|bench|data|demo|latency|models|predict|record|report|reproduce|sweep|train"
 
 
 def typed(text: str) -> str:
@@ -48,3 +49,39 @@ def help_default(text: str, metavar: str | None = None) -> Any:
     import tyro
 
     return tyro.conf.arg(metavar=metavar, help_behavior_hint=f"(default: {text})")
+
+
+def if_none(text: str, metavar: str | None = None) -> Any:
+    """For `Annotated`: what `--help` shows as the default while it is None or empty; any other default is shown."""
+    import tyro
+
+    def hint(default: str) -> str:
+        return f"(default: {text if default in ('None', '', '()') else default})"
+
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint=hint)
+
+
+def to_args(config: Any, defaults: Any) -> list[str]:
+    """The words of a command line that give a configuration; fields that have their default value are left out.
+
+    Args:
+        config: A dataclass that tyro parses.
+        defaults: What the command starts from: the same dataclass.
+    """
+    words: list[str] = []
+    hints = get_type_hints(type(config), include_extras=True)
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if value == getattr(defaults, field.name):
+            continue
+        option = field.name.replace("_", "-")
+        written = [
+            each for each in getattr(hints[field.name], "__metadata__", ()) if hasattr(each, "str_from_instance")
+        ]
+        if hints[field.name] is bool:
+            words.append(f"--{option}" if value else f"--no-{option}")
+        elif written:
+            words += [f"--{option}", *written[0].str_from_instance(value)]
+        else:
+            words += [f"--{option}", *map(str, value if isinstance(value, tuple) else [value])]
+    return words

@@ -11,19 +11,18 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import torch
 
 import cascaded
 from cascaded import analysis
 from cascaded.traces.record import record
-from cascaded.training.loop import Where, train
+from cascaded.training.config import ExecutionConfig
+from cascaded.training.loop import train
 
 
 def recorded(folder: Path, epochs: int) -> Path:
     """Train a run on digits, and record it on the test images until it has settled."""
-    recipe = cascaded.Recipe(width=8, epochs=epochs, batch=64, rate=0.1, schedule="one-cycle")
-    spec = cascaded.Spec("digits", "cascaded-td", lam=0.0, recipe=recipe)
-    train(spec, folder, Where(torch.device("cpu")))
+    config = cascaded.RunConfig(lam=0.0, width=8, epochs=epochs, batch_size=64, lr_schedule="one-cycle")
+    train(config, folder, ExecutionConfig(device="cpu"))
     run = cascaded.load_run(folder)
     (file,) = record(run, cascaded.RecordingConfig(split="test"))
     return file

@@ -155,11 +155,11 @@ def page() -> str:
     """The whole page."""
     known: dict[str, Help] = {}
     sections = []
-    for command, (_, purpose) in cli.COMMANDS.items():
+    for command, purpose in cli.COMMANDS.items():
         found = parsed(printed(command))
         sections.append(section(command, purpose, found, known))
         known[command] = found
-    rows = "\n".join(f"| [`{name}`](#{name}) | {escaped(purpose)} |" for name, (_, purpose) in cli.COMMANDS.items())
+    rows = "\n".join(f"| [`{name}`](#{name}) | {escaped(purpose)} |" for name, purpose in cli.COMMANDS.items())
     return TOP.format(rows=rows) + "\n" + "\n\n".join(sections) + "\n"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cascaded import Spec
+from cascaded import RunConfig
 from cascaded.cli.main import run
 from cascaded.exhibits.material import Material
 from cascaded.files import write_json
@@ -40,7 +40,7 @@ def made_material(
     for (model, lam), by_seed in answers.items():
         for seed, some in by_seed.items():
             folder = Path("made") / f"{model}-{lam}" / str(seed)
-            subject = Subject((folder,), Spec(data="digits", model=model, lam=lam, seed=seed), folder / "results.json")
+            subject = Subject((folder,), RunConfig(method=model, lam=lam, seed=seed), folder / "results.json")
             told.append(Answered(subject, {(asked.analysis, f"t{n}"): (asked, r) for n, (asked, r) in enumerate(some)}))
     groups = grouped(told)
     shown = conditions(groups)
@@ -51,9 +51,9 @@ def made_material(
     return Material((Path("made"),), tuple(each.subject for each in told), (*shown, *bare), compared, why)
 
 
-def write_answers(folder: Path, some: Sequence[tuple[Asked, dict[str, Any]]], more: Any = None, **spec: Any) -> Path:
+def write_answers(folder: Path, some: Sequence[tuple[Asked, dict[str, Any]]], more: Any = None, **config: Any) -> Path:
     """A run with results that nobody computed."""
-    made_run(folder, **spec)
+    made_run(folder, **config)
     analyses: dict[str, dict[str, Any]] = {}
     for number, (asked, result) in enumerate(some):
         made = {"made_from": {f"t{number}": "digest"}, "made_with": {"seed": 0}}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cascaded import Provenance, RecordingConfig, Spec, Trace, save_trace
+from cascaded import Provenance, RecordingConfig, RunConfig, Trace, save_trace
 from cascaded.training.runs import Inputs, begin
 
 CLASSES = ("ant", "bee", "cat", "dog")
@@ -63,10 +63,10 @@ def noisy_trace(protocol="persistent", frames=6, trials=2, items=8, seed=0, **op
     return replace(trace, labels=np.tile(np.arange(items) % 4, trials))
 
 
-def made_run(folder: Path, traces: dict[str, Trace] | None = None, **spec) -> Path:
+def made_run(folder: Path, traces: dict[str, Trace] | None = None, **config) -> Path:
     """The folder of a run, with traces by name."""
-    begin(folder, Spec(**{"data": "digits", **spec}), "abc", INPUTS, made_with={})
+    begin(folder, RunConfig(**config), "abc", INPUTS, made_with={})
     for name, trace in (traces or {}).items():
-        trace = with_facts(trace, run=folder.as_posix(), seed=spec.get("seed", 0))
+        trace = with_facts(trace, run=folder.as_posix(), seed=config.get("seed", 0))
         save_trace(trace, folder / "traces" / f"{name}.safetensors")
     return folder

@@ -33,8 +33,9 @@ from cascaded.traces.activations import load_activations
 from cascaded.traces.store import load_trace, read_header
 from cascaded.traces.writer import Form, Recording, note_of
 from cascaded.training.checkpoint import load_checkpoint
-from cascaded.training.loop import Where, train
-from cascaded.training.runs import MANIFEST, PARTS, checkpoint_places, is_done, manifest_of, read_spec
+from cascaded.training.config import ExecutionConfig
+from cascaded.training.loop import train
+from cascaded.training.runs import MANIFEST, PARTS, checkpoint_places, is_done, manifest_of, read_config
 from tests.made_traces import made_run, made_trace
 from tests.samples import READERS, Sample, reader
 from tests.tiny_data import tiny_data
@@ -91,7 +92,7 @@ def forged_checkpoint(place: Path, tiny: Callable[..., Path], part: str) -> Samp
 
     def read() -> None:
         cascaded.load_run(folder)
-        train(read_spec(folder), folder, Where(torch.device("cpu")), resume=True)
+        train(read_config(folder), folder, ExecutionConfig("cpu"), resume=True)
 
     return Sample(newest / part, part.rpartition(".")[2], read, seal)
 
@@ -101,15 +102,15 @@ for part in PARTS:
 
 
 @reader
-def spec(place: Path, tiny: Callable[..., Path]) -> Sample:
+def config(place: Path, tiny: Callable[..., Path]) -> Sample:
     folder = copied(place, tiny)
 
     def read() -> None:
         cascaded.load_run(folder)
         is_done(folder)
-        read_spec(folder).differences(read_spec(folder))
+        read_config(folder).differences(read_config(folder))
 
-    return Sample(folder / "spec.json", "json", read)
+    return Sample(folder / "config.json", "json", read)
 
 
 @reader
@@ -255,7 +256,7 @@ def analysed(place: Path) -> Path:
     """Two runs that were recorded, analysed, compared and timed."""
     for model, good in (("cascaded-td", 3.0), ("cascaded-ce", 2.0)):
         traces = {"digits-test": made_trace(items=20, good=good, kernel="osd", weights="w")}
-        made_run(place / model / "0", traces, model=model)
+        made_run(place / model / "0", traces, method=model)
         write_json(place / model / "0" / "latency.json", {"format": 2, "weights": "w", "timings": []})
     run(["analyse", str(place), "--no-galleries", "--only", "speed_accuracy", "selection_latency"])
     return place

@@ -51,7 +51,7 @@ def test_one_analysis_alone(tmp_path, capsys):
 
 def test_comparing_one_analysis_does_not_take_the_others_away(tmp_path):
     for model, good in (("cascaded-td", 3.0), ("cascaded-ce", 2.0)):
-        made_run(tmp_path / model / "0", {"t": made_trace(items=20, good=good)}, model=model)
+        made_run(tmp_path / model / "0", {"t": made_trace(items=20, good=good)}, method=model)
 
     def compared(*only):
         run(["analyse", str(tmp_path), "--no-galleries", "--only", *only])
@@ -63,7 +63,7 @@ def test_comparing_one_analysis_does_not_take_the_others_away(tmp_path):
     made_run(
         tmp_path / "cascaded-td" / "0", {"t": made_trace(5, items=20)}
     )  # other traces: what was said of them is gone
-    made_run(tmp_path / "cascaded-ce" / "0", {"t": made_trace(6, items=20)}, model="cascaded-ce")
+    made_run(tmp_path / "cascaded-ce" / "0", {"t": made_trace(6, items=20)}, method="cascaded-ce")
     assert compared("selection_latency") == {"selection_latency"}
 
 

@@ -200,7 +200,7 @@ def test_what_is_there_is_not_asked_for_again(tmp_path):
 
 
 def test_serial_networks_are_not_asked_for_a_kernel(tmp_path):
-    who = find_subjects([made_run(tmp_path / "0", {"t": made_trace(schedule="serial")}, model="shallow-deep")])[0]
+    who = find_subjects([made_run(tmp_path / "0", {"t": made_trace(schedule="serial")}, method="shallow-deep")])[0]
     ask(who, ["learned_stopper"])
     assert "--kernel" not in read_results(who.file)["missing"]["learned_stopper"]
 

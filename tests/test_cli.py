@@ -100,8 +100,8 @@ def test_help_does_not_import_torch(words, helped):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no command given: say one of demo"),
-        (["bnech"], "there is no command 'bnech': say bench?"),
+        ([], "no command given: give one of demo"),
+        (["bnech"], "there is no command 'bnech': did you mean bench?"),
         (["xyz"], "there is no command 'xyz': see cascaded --help"),
         (["bench", "--width", "0"], "--width is 0: give numbers of at least 1"),
         (["bench", "--batch-size"], "--batch-size is empty: give numbers of at least 1"),
@@ -112,19 +112,19 @@ def test_help_does_not_import_torch(words, helped):
         (["bench", "--arch", "alexnet"], "resnet18"),
         (["train", "--data", "cifar11"], "there is no data set 'cifar11': did you mean cifar10?"),
         (["train", "--data", "no/such/folder"], "there is no file or folder no/such/folder"),
-        (["train", "--model", "cascaded-ce", "--lam", "0"], "cascaded-ce learns from the last step alone"),
+        (["train", "--method", "cascaded-ce", "--lam", "0"], "cascaded-ce learns from the last step alone"),
         (["train", "--lam", "half"], "--lam is 'half': give a number"),
-        (["train", "--model", "td"], "cascaded-td"),
-        (["train", "--rate", "-1"], "rate is -1.0: give a positive number"),
-        (["train", "--threads", "0"], "--threads is 0: give at least 1"),
+        (["train", "--method", "td"], "cascaded-td"),
+        (["train", "--lr", "-1"], "lr is -1.0: give a positive number"),
+        (["train", "--threads", "0"], "threads is 0: give at least 1"),
         (["train", "--device", "toaster"], "say auto, cpu, cuda"),
-        (["train", "--label", "foo"], "digits has no column 'foo'"),
+        (["train", "--label-column", "foo"], "has no column 'foo'"),
         (["train", "--noise", "fog"], "fog"),
         (["train", "--out", "/proc/nowhere"], "cannot be written"),
-        (["sweep", "--jobs", "0"], "--jobs is 0: give at least 1"),
+        (["sweep", "--num-workers", "0"], "num_workers is 0: give at least 1"),
         (["sweep", "--seeds"], "--seeds is empty: give at least one"),
-        (["sweep", "--models", "cascaded-td", "--lam", "7"], "lam is 7.0"),
-        (["sweep", "--rate", "0"], "rate is 0.0"),
+        (["sweep", "--methods", "cascaded-td", "--lam", "7"], "lam is 7.0"),
+        (["sweep", "--lr", "0"], "lr is 0.0"),
         (["data", "show"], "show needs a data set"),
         (["data", "show", "digts"], "did you mean digits?"),
     ],
@@ -146,7 +146,20 @@ def test_a_wrong_command_shows_no_traceback():
 
 
 def test_train_from_nothing_then_again(tmp_path, cascaded, capsys):
-    words = ["train", "--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--out"]
+    words = [
+        "train",
+        "--data",
+        "digits",
+        "--max-images",
+        "64",
+        "--epochs",
+        "1",
+        "--width",
+        "2",
+        "--batch-size",
+        "32",
+        "--out",
+    ]
     cascaded(*words, str(tmp_path / "runs"))
     told = capsys.readouterr().out
     assert "test accuracy" in told
@@ -154,4 +167,4 @@ def test_train_from_nothing_then_again(tmp_path, cascaded, capsys):
     with pytest.raises(SystemExit) as ended:
         cascaded(*words, str(tmp_path / "runs"))
     assert ended.value.code == 2
-    assert "holds this run already: resume it with" in capsys.readouterr().err
+    assert "contains this run already: resume it with" in capsys.readouterr().err

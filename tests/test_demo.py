@@ -12,7 +12,6 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-import torch
 
 from cascaded.cli.demo import accuracy_table, demo
 from cascaded.demo.plan import FULL, QUICK, keep
@@ -21,7 +20,8 @@ from cascaded.paper.stages import record_all
 from cascaded.report.look import STYLE
 from cascaded.results.answers import read_results
 from cascaded.shell import program
-from cascaded.training.loop import Where, train
+from cascaded.training.config import ExecutionConfig
+from cascaded.training.loop import train
 from tests import browser as in_browser
 from tests.browser import DESK, PHONE, check_fits, check_keys, check_plays, check_quiet, visited
 from tests.forked import wait_until
@@ -51,7 +51,7 @@ def test_a_folder_holds_one_demo_and_says_which(tmp_path):
     assert json.loads((tmp_path / "demo.json").read_text())["epochs"] == 9
     run = tmp_path / "runs" / "cascaded-ce" / "0"
     run.mkdir(parents=True)
-    (run / "spec.json").touch()
+    (run / "config.json").touch()
     keep(replace(FULL, epochs=9), tmp_path)
     told = r"holds another demo \(epochs 9 -> 4, limit None -> 64\): ask for that one, or choose another --out"
     with pytest.raises(InputError, match=told):
@@ -128,7 +128,7 @@ def rehearsed(tmp_path_factory):
         patched.setitem(STYLE, "pdf.fonttype", 3)
         patched.setattr("cascaded.report.files.DPI", 40)
         for job in QUICK.jobs((0,), out / "runs"):
-            train(QUICK.options().spec(job.model, job.lam, job.seed), job.folder, Where(torch.device("cpu")))
+            train(job.config, job.folder, ExecutionConfig("cpu"))
         keep(QUICK, out)
         demo(out=out, seeds=(0,), quick=True, jobs=2)
     return out, said.getvalue()

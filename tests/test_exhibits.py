@@ -198,11 +198,11 @@ def crowd(tmp_path_factory):
             write_answers(place / data / str(lam) / "0", [(asked, answer)], data=data, lam=lam / 11)
     held = made_asked("speed_accuracy", data="猫", split="validation", steps=3, what="猫 validation, 90 images")
     for fold in (1, 2):
-        made_run(place / "folds" / f"fold{fold}of2" / "0", data="猫", model="cascaded-ce", fold=(fold, 2))
+        made_run(place / "folds" / f"fold{fold}of2" / "0", data="猫", method="cascaded-ce", fold=(fold, 2))
     write_answers(place / "other", [(held, accuracies([0.3, 0.4, 0.5]))])
     (place / "other" / "results.json").rename(place / "folds" / "results-2folds-0.json")
-    (place / "other" / "spec.json").unlink()
-    made_run(place / "not yet" / "0", data="狗", model="cascaded-ce")
+    (place / "other" / "config.json").unlink()
+    made_run(place / "not yet" / "0", data="狗", method="cascaded-ce")
     return exhibition([place])
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from PIL import Image
 
-from cascaded import Recipe, Spec
+from cascaded import RunConfig
 from cascaded.data.noise import NOISES
 from cascaded.errors import InputError
 from cascaded.training.data import make_feed
@@ -16,8 +16,7 @@ CPU = torch.device("cpu")
 
 
 def feed(team=None, **changes):
-    recipe = Recipe(**{"batch": 32, **changes})
-    return make_feed(Spec("digits", recipe=recipe, limit=200), team or Team(), CPU)
+    return make_feed(RunConfig(**{"batch_size": 32, "max_images": 200, **changes}), team or Team(), CPU)
 
 
 def test_an_epoch_shows_every_image_at_most_once_and_the_next_in_another_order():
@@ -52,7 +51,7 @@ def test_the_shares_of_a_team_are_the_whole_batch():
 
 
 def test_the_split_does_not_depend_on_the_seed_of_the_run():
-    one, other = (make_feed(Spec("digits", seed=seed), Team(), CPU) for seed in (0, 1))
+    one, other = (make_feed(RunConfig(seed=seed), Team(), CPU) for seed in (0, 1))
     assert torch.equal(one.validation, other.validation)
     assert sorted([*one.validation.tolist(), *one.train.tolist()]) == list(range(len(one.images)))
 
@@ -72,13 +71,13 @@ def test_images_are_normalised_with_the_statistics_of_the_training_images():
 
 
 def test_nothing_held_out_is_nothing_to_validate():
-    assert len(feed(held_out=0.0).validation) == 0
+    assert len(feed(val_fraction=0.0).validation) == 0
 
 
 def test_a_batch_that_cannot_be_had_or_shared_is_refused():
-    with pytest.raises(InputError, match="batch is 201, there are 200 training images"):
-        feed(batch=201)
-    with pytest.raises(InputError, match="batch is 32, there are 3 processes"):
+    with pytest.raises(InputError, match="batch_size is 201, there are 200 training images"):
+        feed(batch_size=201)
+    with pytest.raises(InputError, match="batch_size is 32, there are 3 processes"):
         feed(Team(0, 3))
 
 
@@ -91,7 +90,7 @@ def pictures(root, split, colour, names=("leaf", "sky"), mode="RGB"):
 
 
 def own(root, **options):
-    return make_feed(Spec(str(root), recipe=Recipe(batch=4), **options), Team(), CPU)
+    return make_feed(RunConfig(str(root), batch_size=4, **options), Team(), CPU)
 
 
 def test_test_images_that_do_not_fit_are_refused_before_the_training(tmp_path):

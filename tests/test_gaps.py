@@ -37,7 +37,7 @@ def typed(command):
 
 def test_what_was_recorded_and_not_analysed_is_analysed_by_the_command(tmp_path):
     for model in ("cascaded-td", "cascaded-ce"):
-        made_run(tmp_path / ODD / model / "0", {"t": made_trace()}, model=model)
+        made_run(tmp_path / ODD / model / "0", {"t": made_trace()}, method=model)
     section = accuracy_section(material := gather([tmp_path / ODD]))
     assert not section.figures
     (missing,) = section.missing
@@ -114,7 +114,7 @@ def test_a_command_is_for_the_runs_that_lack_something(tmp_path):
 
 def test_serial_networks_are_recorded_without_a_kernel(tmp_path):
     made_run(tmp_path / "td" / "0")
-    made_run(tmp_path / "sdn" / "0", model="shallow-deep")
+    made_run(tmp_path / "sdn" / "0", method="shallow-deep")
     told = commands(gather([tmp_path]), "selection_latency")
     assert told == [
         f"cascaded record {tmp_path}/sdn/0",

@@ -4,15 +4,15 @@ import importlib.util
 from dataclasses import replace
 
 import pytest
-import torch
 
-from cascaded import Recipe, Spec
+from cascaded import RunConfig
 from cascaded.errors import InputError
+from cascaded.training.config import ExecutionConfig
 from cascaded.training.log import three
-from cascaded.training.loop import Where, train
+from cascaded.training.loop import train
 from cascaded.training.runs import read_metrics
 
-TINY = Spec("digits", recipe=Recipe(width=2, epochs=2, batch=32, rate=0.05), limit=64, lam=(1.0, 0.0))
+TINY = RunConfig(width=2, epochs=2, batch_size=32, lr=0.05, max_images=64, lam=(1.0, 0.0))
 
 
 def test_accuracy_is_told_at_the_first_the_middle_and_the_last_step():
@@ -22,7 +22,7 @@ def test_accuracy_is_told_at_the_first_the_middle_and_the_last_step():
 
 
 def test_a_line_an_epoch_where_there_is_no_terminal(tmp_path, capsys):
-    train(TINY, tmp_path, Where(torch.device("cpu")))
+    train(TINY, tmp_path, ExecutionConfig("cpu"))
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(",")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
     assert "validation" in lines[0]
@@ -33,14 +33,14 @@ def test_a_line_an_epoch_where_there_is_no_terminal(tmp_path, capsys):
 
 
 def test_the_loss_of_the_last_step_alone_is_shown_as_it_is(tmp_path, capsys):
-    train(replace(TINY, model="cascaded-ce", lam=None), tmp_path, Where(torch.device("cpu")))
+    train(replace(TINY, method="cascaded-ce", lam=None), tmp_path, ExecutionConfig("cpu"))
     line = capsys.readouterr().err.splitlines()[0]
     assert f", loss {read_metrics(tmp_path)[0]['loss']:.3f}, " in line
 
 
 def test_metrics_tell_the_rate_and_the_lambda_that_the_epoch_ended_with(tmp_path):
-    train(TINY, tmp_path, Where(torch.device("cpu")))
-    assert [(line["rate"], line["lam"]) for line in read_metrics(tmp_path)] == [(0.05, 1.0), (0.05, 0.0)]
+    train(TINY, tmp_path, ExecutionConfig("cpu"))
+    assert [(line["lr"], line["lam"]) for line in read_metrics(tmp_path)] == [(0.05, 1.0), (0.05, 0.0)]
 
 
 @pytest.mark.skipif(
@@ -49,7 +49,7 @@ def test_metrics_tell_the_rate_and_the_lambda_that_the_epoch_ended_with(tmp_path
 )
 @pytest.mark.filterwarnings("ignore")  # of tensorboard's own reader
 def test_tensorboard_reads_the_same_numbers(tmp_path):
-    train(TINY, tmp_path, Where(torch.device("cpu"), tensorboard=True))
+    train(TINY, tmp_path, ExecutionConfig("cpu", tensorboard=True))
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(tmp_path / "tensorboard"))
@@ -63,5 +63,5 @@ def test_tensorboard_reads_the_same_numbers(tmp_path):
 def test_tensorboard_that_is_not_there_is_said_in_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
     with pytest.raises(InputError, match=r"pip install 'cascaded\[tensorboard\]'"):
-        train(TINY, tmp_path / "0", Where(torch.device("cpu"), tensorboard=True))
+        train(TINY, tmp_path / "0", ExecutionConfig("cpu", tensorboard=True))
     assert not (tmp_path / "0").exists()

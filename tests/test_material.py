@@ -51,7 +51,7 @@ def test_models_are_called_as_the_paper_calls_them(label, name):
 def test_runs_that_differ_in_their_seed_alone_are_one_condition(tmp_path):
     for seed in (0, 1):
         write_answers(tmp_path / "td" / str(seed), [(ASKED, ANSWER)], seed=seed)
-    write_answers(tmp_path / "ce" / "0", [(ASKED, ANSWER)], model="cascaded-ce")
+    write_answers(tmp_path / "ce" / "0", [(ASKED, ANSWER)], method="cascaded-ce")
     made_run(tmp_path / "bare" / "0", lam=1.0)
     material = gather([tmp_path])
     assert material.names == {
@@ -110,7 +110,7 @@ def test_tables_are_those_of_what_is_shown():
 
 def two_runs(folder):
     write_answers(folder / "td" / "0", [(ASKED, ANSWER)])
-    write_answers(folder / "ce" / "0", [(ASKED, ANSWER)], model="cascaded-ce")
+    write_answers(folder / "ce" / "0", [(ASKED, ANSWER)], method="cascaded-ce")
     return write_comparison(folder, [{"a": "table"}])
 
 
@@ -122,7 +122,7 @@ def test_a_comparison_of_these_very_answers_is_used(tmp_path):
 
 def test_what_analyse_writes_is_used_until_a_run_is_analysed_again(tmp_path):
     for model in ("cascaded-td", "cascaded-ce"):
-        made_run(tmp_path / model / "0", {"t": made_trace(items=8)}, model=model)
+        made_run(tmp_path / model / "0", {"t": made_trace(items=8)}, method=model)
     analyse(tmp_path, "speed_accuracy")
     assert gather([tmp_path]).uncompared == ""
     made_run(tmp_path / "cascaded-td" / "0", {"t": made_trace(5, items=8)})
@@ -149,12 +149,12 @@ def test_a_comparison_of_other_runs_is_not_used(tmp_path):
 
 
 def test_a_comparison_in_which_runs_have_other_names_or_more_seeds_is_not_used(tmp_path):
-    write_answers(tmp_path / "wide" / "td" / "0", [(ASKED, ANSWER)], limit=100)
+    write_answers(tmp_path / "wide" / "td" / "0", [(ASKED, ANSWER)], max_images=100)
     two_runs(tmp_path)  # there are two kinds of cascaded-td(0): both carry their folders
     few = gather([tmp_path / "td", tmp_path / "ce"])
     assert few.comparison == {}
     assert few.uncompared == f"{tmp_path}/comparison.json is of other runs beside those of cascaded-td(0)"
-    write_answers(tmp_path / "ce" / "1", [(ASKED, ANSWER)], model="cascaded-ce", seed=1)
+    write_answers(tmp_path / "ce" / "1", [(ASKED, ANSWER)], method="cascaded-ce", seed=1)
     write_comparison(tmp_path)
     assert gather([tmp_path]).uncompared == ""
     seeds = gather([tmp_path / "ce" / "0", tmp_path / "wide", tmp_path / "td"])

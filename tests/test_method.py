@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import cascaded
 from cascaded.errors import InputError
-from cascaded.training.method import CE, METHODS, TD, MethodName, make_method, parse_lam
+from cascaded.training.method import CE, METHODS, TD, MethodName, get_method, parse_lam
 
 
 def test_the_command_line_offers_every_method():
@@ -29,7 +29,7 @@ def test_the_command_line_offers_every_method():
     ],
 )
 def test_methods_are_the_papers(name, schedule, heads, loss):
-    method = make_method(name)
+    method = get_method(name)
     assert (method.schedule, method.heads, method.loss) == (schedule, heads, loss)
     assert method.needs_filling == (name == "cascaded-ce")
 
@@ -66,8 +66,8 @@ def test_a_wrong_lambda_is_refused(text, message):
 
 def test_wrong_names_are_refused_with_the_nearest():
     with pytest.raises(InputError, match=r"there is no model 'cascade-td': say cascaded-td\?"):
-        make_method("cascade-td")
+        get_method("cascade-td")
     with pytest.raises(InputError, match="there is no model 'xyz': say cascaded-td, "):
-        make_method("xyz")
+        get_method("xyz")
     with pytest.raises(InputError, match=r"serial-ce learns from the last step alone .* or say serial-td"):
-        make_method("serial-ce", 0.5)
+        get_method("serial-ce", 0.5)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from io import StringIO
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
 
 import pytest
 import torch
@@ -20,11 +19,9 @@ from cascaded.errors import InputError
 from cascaded.hub.card import command, model_card
 from cascaded.hub.shipped import HEADINGS, listed, names
 from cascaded.shell import program
-from cascaded.training.config import Spec
-from cascaded.training.method import MethodName
-from cascaded.training.options import Options
+from cascaded.training.config import RECIPES, RunConfig
 from tests.made_networks import made, made_run, pixels
-from tests.tiny_runs import tiny_spec
+from tests.tiny_runs import tiny_config
 
 
 @pytest.fixture(autouse=True)
@@ -141,7 +138,7 @@ def test_a_card_of_data_without_a_name_claims_no_data_set_of_the_hub():
     assert "one after the other" in card.text
 
 
-@pytest.mark.parametrize("option", [{"classes": tuple("0123456789")}, {"size": 8}, {"columns": (None, "coarse_label")}])
+@pytest.mark.parametrize("option", [{"classes": tuple("012345")}, {"image_size": 8}, {"label_column": "coarse_label"}])
 def test_a_card_claims_no_result_of_the_hub_for_another_task(option):
     card = model_card(made(accuracy=(0.5,), data="cifar100", **option))
     assert (card.data.datasets, card.data.eval_results) == (["uoft-cs/cifar100"], None)
@@ -150,40 +147,34 @@ def test_a_card_claims_no_result_of_the_hub_for_another_task(option):
 
 
 def test_a_card_tells_what_a_network_began_with_and_what_it_has_seen():
-    told = model_card(made(limit=320, fold=(3, 10), start="5" * 64)).text
+    told = model_card(made(max_images=320, fold=(3, 10), init_from="5" * 64)).text
     assert "| limit | 320 training images, the same of every class |" in told
     assert "| fold | 3 of 10, held out of the training images |" in told
     assert f"| start | weights of another run, SHA-256 {'5' * 64} |" in told
     assert "has learned from digits: another picture" in told
-    plain = model_card(made(limit=None)).text
+    plain = model_card(made(max_images=None)).text
     assert not re.search(r"^\| (limit|fold|start|noise) \|", plain, flags=re.MULTILINE)
     assert "has learned from digits alone: another picture" in plain
     assert "Not measured.\n" in plain
 
 
-def asked(
-    options: Annotated[Options, tyro.conf.arg(name="")], *, model: MethodName, lam: str | None = None, seed: int = 0
-) -> Spec:
-    """What `cascaded train` would train."""
-    return options.spec(model, lam, seed)
-
-
 @pytest.mark.parametrize(
-    "spec",
+    "config",
     [
-        tiny_spec(),
-        tiny_spec(seed=3, lam=(1.0, 0.25), warm_up=0.2, cutout=0, classes=("3", "a b"), columns=("x", None)),
-        tiny_spec("shallow-deep", fold=(3, 10), limit=None, schedule="steps", noise="focus", flip=False),
-        tiny_spec("serial-ce", data="my pictures", network="resnet34", size=16, warm_up=0.2, cutout=0),
+        tiny_config(),
+        tiny_config(seed=3, lam=(1.0, 0.25), cutout=0, classes=("3", "a b"), image_column="x"),
+        tiny_config("shallow-deep", fold=(3, 10), max_images=None, lr_schedule="steps", noise="focus", flip=False),
+        tiny_config("serial-ce", data="my pictures", arch="resnet34", image_size=16, nesterov=False),
     ],
 )
-def test_the_command_of_a_card_trains_the_same_run(spec):
-    words = shlex.split((command(spec) or "").replace("\\\n", ""))
+def test_the_command_of_a_card_trains_the_same_run(config):
+    words = shlex.split((command(config) or "").replace("\\\n", ""))
     assert words[:2] == ["cascaded", "train"]
-    assert tyro.cli(asked, args=words[2:]).differences(spec) == []
+    recipe = RECIPES["paper" if "paper" in words else "laptop"]
+    words = [word for word in words[2:] if word not in ("--recipe", "paper")]
+    assert tyro.cli(RunConfig, default=recipe, args=words) == config
 
 
-def test_a_run_that_options_cannot_describe_has_no_command_in_its_card():
-    spec = tiny_spec(nesterov=False)
-    assert command(spec) is None
-    assert "cascaded train" not in model_card(made(nesterov=False)).text
+def test_a_run_that_starts_from_another_has_no_command_in_its_card():
+    assert command(tiny_config(init_from="5" * 64)) is None
+    assert "cascaded train" not in model_card(made(init_from="5" * 64)).text

@@ -87,7 +87,7 @@ def test_the_sweep_that_the_report_suggests_is_of_the_same_images(path):
     commands = [shlex.split(each) for each in re.findall(r"<code>(.+? sweep .+?)</code>", page)]
     own = [words for words in commands if str(place / "data") in words]
     assert own
-    data = ["--data", str(place / "data"), "--size", "8", "--classes", "bee", "ant", "--models"]
+    data = ["--data", str(place / "data"), "--size", "8", "--classes", "bee", "ant", "--methods"]
     for words in own:
         assert words[words.index("sweep") + 1 :][: len(data)] == data
         planned = _printed("sweep", [*words[words.index("sweep") + 1 :], "--dry-run"])

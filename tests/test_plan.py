@@ -5,23 +5,26 @@ from pathlib import Path
 import pytest
 
 from cascaded.errors import InputError
+from cascaded.training.config import RunConfig
 from cascaded.training.sweep import plan
+
+CONFIG = RunConfig()
 
 
 def test_models_times_lambdas_times_seeds_and_models_without_lambda_once_a_seed(tmp_path):
-    jobs = plan(["cascaded-td", "cascaded-ce"], ["0", "1:0"], [0, 1], tmp_path)
+    jobs = plan(CONFIG, ["cascaded-td", "cascaded-ce"], ["0", "1:0"], [0, 1], tmp_path)
     names = ["cascaded-td-lam0", "cascaded-td-lam1-0", "cascaded-ce"]
     assert [job.folder for job in jobs] == [tmp_path / name / str(seed) for seed in (0, 1) for name in names]
-    assert [job.lam for job in jobs[:3]] == ["0", "1:0", None]
+    assert [job.config.lam for job in jobs[:3]] == [0.0, (1.0, 0.0), None]
 
 
 def test_a_lambda_names_the_same_folder_however_it_is_written():
-    names = {plan(["cascaded-td"], [lam], [0], Path("runs"))[0].name for lam in ("0", "0.0", "0e1")}
+    names = {plan(CONFIG, ["cascaded-td"], [lam], [0], Path("runs"))[0].name for lam in ("0", "0.0", "0e1")}
     assert names == {"cascaded-td-lam0"}
 
 
 def test_without_lambdas_every_model_has_its_own():
-    assert [job.name for job in plan(["serial-td", "shallow-deep"], [], [3], Path("runs"))] == [
+    assert [job.name for job in plan(CONFIG, ["serial-td", "shallow-deep"], [], [3], Path("runs"))] == [
         "serial-td",
         "shallow-deep",
     ]
@@ -30,24 +33,24 @@ def test_without_lambdas_every_model_has_its_own():
 @pytest.mark.parametrize(
     ("models", "lams", "seeds", "message"),
     [
-        ([], [], [0], "--models is empty"),
+        ([], [], [0], "--methods is empty"),
         (["serial-ce"], [], [], "--seeds is empty"),
-        (["serial-ce"], [], [1, 1], "--seeds names the same one twice"),
-        (["cascaded-td"], ["0", "0.0"], [0], "--lam names the same lambda twice"),
+        (["serial-ce"], [], [1, 1], "--seeds has the same value twice"),
+        (["cascaded-td"], ["0", "0.0"], [0], "--lam has the same value twice"),
         (["cascaded-td"], ["2"], [0], r"lam is 2\.0"),
-        (["cascade"], [], [0], "there is no model 'cascade'"),
+        (["cascade"], [], [0], "there is no method 'cascade'"),
     ],
 )
 def test_impossible_sweeps_are_refused(models, lams, seeds, message):
     with pytest.raises(InputError, match=message):
-        plan(models, lams, seeds, Path("runs"))
+        plan(CONFIG, models, lams, seeds, Path("runs"))
 
 
 def test_folds_stand_between_model_and_seed_and_each_holds_out_its_own():
-    jobs = plan(["cascaded-td", "serial-ce"], ["0"], [4], Path("runs"), folds=3)
+    jobs = plan(CONFIG, ["cascaded-td", "serial-ce"], ["0"], [4], Path("runs"), folds=3)
     names = [f"{model}/fold{number}of3" for model in ("cascaded-td-lam0", "serial-ce") for number in (1, 2, 3)]
     assert [job.folder for job in jobs] == [Path("runs") / name / "4" for name in names]
-    assert [job.fold for job in jobs] == [(1, 3), (2, 3), (3, 3)] * 2
+    assert [job.config.fold for job in jobs] == [(1, 3), (2, 3), (3, 3)] * 2
     words = jobs[1].arguments()
     assert words[words.index("--fold") + 1] == "2/3"
     assert words[words.index("--out") + 1] == str(Path("runs") / names[1])
@@ -56,4 +59,4 @@ def test_folds_stand_between_model_and_seed_and_each_holds_out_its_own():
 @pytest.mark.parametrize("folds", [0, 1])
 def test_fewer_than_two_folds_are_refused(folds):
     with pytest.raises(InputError, match=f"--folds is {folds}: give at least 2, each is held out once"):
-        plan(["serial-ce"], [], [0], Path("runs"), folds=folds)
+        plan(CONFIG, ["serial-ce"], [], [0], Path("runs"), folds=folds)

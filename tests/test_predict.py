@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import cascaded
-from cascaded import Pretrained, Recipe, Spec
+from cascaded import Pretrained, RunConfig
 from cascaded.cli import main as cli
 from cascaded.cli.predict import predict as command
 from cascaded.cli.predict import printed_steps, table
@@ -25,9 +25,9 @@ CHANGING = ([0.4, 0.3, 0.2, 0.1], [0.3, 0.6, 0.1, 0.0], [0.05, 0.93, 0.02, 0.0],
 
 def network(channels=3, side=32, model="cascaded-td"):
     """An untrained network."""
-    spec = Spec("made", model=model, recipe=Recipe(width=2))
+    config = RunConfig("made", method=model, width=2)
     inputs = Inputs((channels, side, side), (0.5,) * channels, (0.25,) * channels, CLASSES)
-    return Pretrained(spec.to_json(), asdict(inputs))
+    return Pretrained(asdict(config), asdict(inputs))
 
 
 NET = network()

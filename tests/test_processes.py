@@ -16,7 +16,7 @@ from cascaded.cli.main import run
 from cascaded.errors import InputError
 from cascaded.training import checkpoint
 from cascaded.training.distributed import Team, averaging, choose_device, share_statistics
-from cascaded.training.method import make_method
+from cascaded.training.method import get_method
 from cascaded.training.runs import read_metrics
 from cascaded.training.step import Learner
 from tests.forked import code_of, forked
@@ -26,7 +26,7 @@ MODELS = ["cascaded-td", "cascaded-td-multihead", "cascaded-ce", "serial-td", "s
 
 def network(model):
     generator = torch.Generator().manual_seed(0)
-    heads = make_method(model).heads
+    heads = get_method(model).heads
     if model == "cascaded-ce":
         return cascaded.densenet((1, 1), growth=2, num_classes=3, generator=generator).double()
     return cascaded.resnet((1, 1), width=4, num_classes=3, heads=heads, generator=generator).double()
@@ -50,7 +50,7 @@ def half(rank, folder):
     for model in MODELS:
         net = network(model)
         share_statistics(net)
-        learner = averaging(Learner(net, make_method(model)))
+        learner = averaging(Learner(net, get_method(model)))
         images, labels = (team.share(each) for each in batch())
         found[model] = learned(learner, net, images, labels)
     assert team.mean(torch.tensor(float(rank))) == 0.5
@@ -71,7 +71,7 @@ def halves(tmp_path_factory):
 @pytest.mark.parametrize("model", MODELS)
 def test_two_half_batches_give_the_gradient_and_the_statistics_of_the_whole_batch(model, halves):
     net = network(model)
-    whole = learned(Learner(net, make_method(model)), net, *batch())
+    whole = learned(Learner(net, get_method(model)), net, *batch())
     for found in halves:
         assert found[model].keys() == whole.keys()
         for name, expected in whole.items():
@@ -83,7 +83,7 @@ def test_two_half_batches_give_the_gradient_and_the_statistics_of_the_whole_batc
 def test_without_shared_statistics_two_halves_are_not_the_whole():
     """What the test above would miss if nothing were shared."""
     net, (images, labels) = network("cascaded-td"), batch()
-    learner = Learner(net, make_method("cascaded-td"))
+    learner = Learner(net, get_method("cascaded-td"))
     whole = learned(learner, net, images, labels)["gradient of stem.0.weight"].clone()
     net.zero_grad()
     ((learner(images[:3], labels[:3]) + learner(images[3:], labels[3:])) / 2).backward()

@@ -95,7 +95,7 @@ def test_a_second_time_nothing_is_written_unless_overwritten(here, monkeypatch, 
     [
         ([], "no run is given: add one, as in "),
         (["nowhere"], "there is no folder nowhere: give the folder of a run, such as runs/td0/0"),
-        (["empty"], "empty holds no run, no spec.json is in or below it: train one with cascaded train"),
+        (["empty"], "empty contains no run, no config.json is in or below it: train one with cascaded train"),
         (["runs", "--kernel", "ewz:0.9"], "there is no kernel 'ewz:0.9': say osd (one-step delay), none, ews:0.9"),
         (["runs", "--kernel", "ews:much"], "kernel is 'ews:much', 'much' is not a number: say osd"),
         (["runs", "--noise", "oclusion"], "noise is 'oclusion', known are focus, perlin, occlusion, resolution, "),

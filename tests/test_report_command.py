@@ -62,7 +62,7 @@ def shown(tmp_path_factory, patch):
     for model, last in (("cascaded-td", 0.7), ("cascaded-ce", 0.8)):
         for seed in (0, 1):
             answer = accuracies([0.1, 0.4 + seed / 10, last], curves={})
-            write_answers(place / "runs" / model / str(seed), [(ASKED, answer)], model=model, seed=seed)
+            write_answers(place / "runs" / model / str(seed), [(ASKED, answer)], method=model, seed=seed)
     write_comparison(place / "runs")
     report(place / "runs", "-o", place / "report", "--title", f"About {ODD}")
     return place
@@ -140,7 +140,7 @@ def test_odd_names_are_text_and_nothing_else(shown, tmp_path):
     more = {"refused": {"learned_stopper": {ODD: f"it was {ODD}"}}, "passed_over": {ODD: f"it is {ODD}"}}
     answer = accuracies([0.1, 0.2, 0.3], curves={})
     for number, name in enumerate(names):
-        write_answers(tmp_path / "runs" / name / "0", [(asked, answer)], more, data=ODD, limit=number + 1)
+        write_answers(tmp_path / "runs" / name / "0", [(asked, answer)], more, data=ODD, max_images=number + 1)
     write_comparison(tmp_path / "runs")
     report(tmp_path / "runs", "-o", tmp_path / "report")
     page = Page(tmp_path / "report" / "index.html")
@@ -160,7 +160,7 @@ def test_odd_names_are_text_and_nothing_else(shown, tmp_path):
     [
         ([], r"no run is given: say which, as in .*cascaded report runs/td0/0 -o report"),
         (["nowhere"], "there is no folder nowhere: give the folder of a run"),
-        (["{empty}"], "holds no run, no spec.json is in or below it: train one with cascaded train"),
+        (["{empty}"], "contains no run, no config.json is in or below it: train one with cascaded train"),
         (["{run}", "-o", "{file}"], "--out is .*file, which is a file: give a folder"),
         (["{run}", "{twin}"], "are one run, seed 0: give one of them"),
         (["{cut}"], "results.json is not JSON .*: it is damaged or something else"),

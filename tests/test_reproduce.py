@@ -31,7 +31,9 @@ from cascaded.paper.showings import shown_to
 from cascaded.paper.stages import analyse_all, record_all
 from cascaded.paper.tried import Trial, changes, keep_trial, read_trials
 from cascaded.shell import program
-from cascaded.training.loop import Where, train
+from cascaded.training.config import ExecutionConfig
+from cascaded.training.loop import train
+from cascaded.training.runs import resolve_init
 from tests.tiny_data import SIDE, tiny_data
 
 SMALL = {"data_limit": 64, "epochs": 1, "width": 4, "seeds": (0,)}
@@ -73,11 +75,11 @@ def reproduced(tmp_path_factory):
         patched.setenv("CASCADED_CACHE", str(root / "cache"))
         for item in ITEMS.values():
             work = Work(item, small(), root / "out")
-            for job, options in {**work.first(), **work.asked()}.items():
-                if (job.folder / "spec.json").exists():  # trained for another item
+            for job in [*work.first(), *work.asked()]:
+                if (job.folder / "config.json").exists():  # trained for another item
                     continue
-                where = Where(torch.device("cpu"), start=options.start)
-                train(options.spec(job.model, job.lam, job.seed), job.folder, where, resume=True)
+                config, start = resolve_init(job.config)
+                train(config, job.folder, ExecutionConfig("cpu"), init_from=start, resume=True)
             for network in work.networks:
                 for job in work.jobs(network):
                     record_all(job.folder, shown_to(network, item, work.scale))
@@ -96,7 +98,7 @@ def test_an_item_has_its_table_its_figures_and_the_runs_they_came_from(reproduce
     assert {row.data for row in outcome.rows} == {each.data for each in Work(item, small(), reproduced).networks}
     for row in outcome.rows:
         assert row.runs or row.what == "a training step, times CascadedCE's"  # of networks made for it
-        assert all((reproduced / "runs" / run / "spec.json").exists() for run in row.runs)
+        assert all((reproduced / "runs" / run / "config.json").exists() for run in row.runs)
     with (reproduced / "results" / f"{name}.csv").open() as file:
         assert [float(each["value"]) for each in csv.DictReader(file)] == [row.value for row in outcome.rows]
     for key, _, _ in outcome.figures:
@@ -167,10 +169,10 @@ def test_the_ledger_has_every_claim_and_names_the_runs(reproduced):
 def test_a_run_that_has_just_begun_takes_nothing_from_the_ledger(reproduced, tmp_path):
     shutil.copytree(reproduced / "runs" / "cifar10", tmp_path / "runs" / "cifar10")
     before = ledger(tmp_path, "laptop")
-    spec = json.loads((reproduced / "runs" / "cifar10" / "cascaded-td-lam0" / "0" / "spec.json").read_text())
+    written = json.loads((reproduced / "runs" / "cifar10" / "cascaded-td-lam0" / "0" / "config.json").read_text())
     begun = tmp_path / "runs" / "cifar10" / "cascaded-td-lam0" / "1"
     begun.mkdir()
-    (begun / "spec.json").write_text(json.dumps({**spec, "seed": 1}))
+    (begun / "config.json").write_text(json.dumps({**written, "config": {**written["config"], "seed": 1}}))
     assert any(line.effect is not None for line in before)
     assert repr(ledger(tmp_path, "laptop")) == repr(before)
 
@@ -197,7 +199,7 @@ def test_the_commands_make_the_same_runs(reproduced):
         trainings = [line for line in lines if line.startswith("cascaded train ")]
         work = Work(ITEMS[name], small(), reproduced)
         assert len(trainings) == len(work.first()) + len(work.asked())
-        for line in trainings[:: len(trainings) - 1]:  # another spec would be refused
+        for line in trainings[:: len(trainings) - 1]:  # another configuration would be refused
             told = io.StringIO()
             with redirect_stdout(told):
                 cli.run(shlex.split(line)[1:])

@@ -1,4 +1,4 @@
-"""A run's folder: one process at a time, one spec, metrics that are cut back to a checkpoint."""
+"""A run's folder: one process at a time, one config, metrics that are cut back to a checkpoint."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from cascaded import Recipe, Spec
+from cascaded import RunConfig
 from cascaded.errors import InputError
 from cascaded.files import read_json, write_json
 from cascaded.shell import program
@@ -21,9 +21,9 @@ from cascaded.training.runs import (
     is_done,
     is_locked,
     locked,
+    read_config,
     read_inputs,
     read_metrics,
-    read_spec,
     resume_command,
     run_to_resume,
 )
@@ -57,26 +57,29 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
 
 
 def test_a_run_is_entered_once_and_then_resumed(tmp_path):
-    spec = Spec("digits", recipe=Recipe(epochs=2))
-    enter(tmp_path, spec, resume=False)
-    begin(tmp_path, spec, "abc", INPUTS, made_with={"torch": "2"})
-    assert read_spec(tmp_path) == spec
-    enter(tmp_path, spec, resume=True)
-    begin(tmp_path, spec, "abc", INPUTS, made_with={"torch": "3"})
-    assert read_json(tmp_path / "spec.json")["made_with"] == {"torch": "2"}
+    config = RunConfig(epochs=2)
+    enter(tmp_path, config, resume=False)
+    begin(tmp_path, config, "abc", INPUTS, made_with={"torch": "2"})
+    assert read_config(tmp_path) == config
+    enter(tmp_path, config, resume=True)
+    begin(tmp_path, config, "abc", INPUTS, made_with={"torch": "3"})
+    assert read_json(tmp_path / "config.json")["made_with"] == {"torch": "2"}
     command = re.escape(f"{program()} train --resume {tmp_path}")
-    with pytest.raises(InputError, match=f"holds this run already: resume it with {command}, or"):
-        enter(tmp_path, spec, resume=False)
-    changed = Spec("digits", recipe=Recipe(epochs=3, rate=0.2))
-    with pytest.raises(InputError, match=r"is another run \(epochs 2 -> 3, rate 0.1 -> 0.2\)"):
+    with pytest.raises(InputError, match=f"contains this run already: resume it with {command}, or"):
+        enter(tmp_path, config, resume=False)
+    changed = RunConfig(epochs=3, lr=0.2)
+    with pytest.raises(InputError, match=r"is another run \(epochs 2 -> 3, lr 0.1 -> 0.2\)"):
         enter(tmp_path, changed, resume=True)
 
 
-@pytest.mark.parametrize("content", [[], {}, {"format": 1}, {"format": 1, "recipe": {}, "lam": None, "classes": 3}])
+@pytest.mark.parametrize(
+    "content",
+    [[], {}, {"format": 2}, {"format": 3, "config": {}, "inputs": {}}, {"format": 2, "config": {}, "inputs": []}],
+)
 def test_a_spec_that_is_none_is_refused(tmp_path, content):
-    write_json(tmp_path / "spec.json", content)
-    with pytest.raises(InputError, match=r"spec\.json"):
-        read_spec(tmp_path)
+    write_json(tmp_path / "config.json", content)
+    with pytest.raises(InputError, match=r"config\.json"):
+        read_config(tmp_path)
 
 
 def test_metrics_are_cut_back_to_where_a_checkpoint_was_made(tmp_path):
@@ -93,7 +96,7 @@ def test_metrics_are_cut_back_to_where_a_checkpoint_was_made(tmp_path):
 
 def test_a_run_is_done_when_its_last_step_is_kept(tmp_path):
     assert not is_done(tmp_path)
-    begin(tmp_path, Spec("digits", recipe=Recipe(epochs=2)), "abc", INPUTS, made_with={})
+    begin(tmp_path, RunConfig(epochs=2), "abc", INPUTS, made_with={})
     metrics = Metrics(tmp_path, 0)
     metrics.add(epoch=1, step=10)
     save(tmp_path, 10, {}, {}, {})
@@ -108,8 +111,8 @@ def test_a_run_is_done_when_its_last_step_is_kept(tmp_path):
 
 def test_checkpoints_without_a_spec_are_not_taken_for_another_run(tmp_path):
     save(tmp_path, 5, {}, {}, {})
-    with pytest.raises(InputError, match=r"holds checkpoints but no spec\.json"):
-        enter(tmp_path, Spec("digits"), resume=True)
+    with pytest.raises(InputError, match=r"has checkpoints but no config\.json"):
+        enter(tmp_path, RunConfig(), resume=True)
 
 
 @pytest.mark.parametrize("content", ['{"epoch": 1, garb\n', "3\n"])
@@ -120,40 +123,36 @@ def test_damaged_metrics_are_said_in_a_sentence(tmp_path, content):
 
 
 def test_images_that_are_not_those_the_run_began_with_are_refused(tmp_path):
-    spec = Spec("digits")
-    begin(tmp_path, spec, "abc", INPUTS, made_with={})
-    with pytest.raises(InputError, match=r"digits holds other images than those that .* began with"):
-        begin(tmp_path, spec, "abd", INPUTS, made_with={})
+    config = RunConfig()
+    begin(tmp_path, config, "abc", INPUTS, made_with={})
+    with pytest.raises(InputError, match=r"digits has other images than those that .* was started with"):
+        begin(tmp_path, config, "abd", INPUTS, made_with={})
 
 
-def test_what_a_network_takes_is_kept_and_added_to_runs_that_do_not_tell(tmp_path):
-    spec = Spec("digits")
-    begin(tmp_path, spec, "abc", INPUTS, made_with={})
+def test_inputs_are_stored_and_checked(tmp_path):
+    begin(tmp_path, RunConfig(), "abc", INPUTS, made_with={})
     assert read_inputs(tmp_path) == INPUTS
-    told = read_json(tmp_path / "spec.json")
-    write_json(tmp_path / "spec.json", {name: value for name, value in told.items() if name != "inputs"})
-    command = re.escape(f"{program()} train --resume {tmp_path}")
-    with pytest.raises(InputError, match=f"does not tell what its network takes .*: {command} adds it"):
-        read_inputs(tmp_path)
-    begin(tmp_path, spec, "abc", INPUTS, made_with={})
-    assert read_inputs(tmp_path) == INPUTS
-    assert read_spec(tmp_path) == spec
+    content = read_json(tmp_path / "config.json")
+    for change in ({"mean": [0.1, 0.2]}, {"std": [0.0]}, {"shape": [8, 8]}, {"mean": [float("nan")]}, {"extra": 1}):
+        write_json(tmp_path / "config.json", {**content, "inputs": {**content["inputs"], **change}})
+        with pytest.raises(InputError, match=r"config\.json does not describe a run"):
+            read_inputs(tmp_path)
 
 
 def test_runs_are_found_in_and_below_folders(tmp_path):
     for name in ("b/0", "a/1", "a/0"):
-        begin(tmp_path / name, Spec("digits"), "abc", INPUTS, made_with={})
+        begin(tmp_path / name, RunConfig(), "abc", INPUTS, made_with={})
     assert find_runs([tmp_path / "b/0", tmp_path]) == [tmp_path / name for name in ("b/0", "a/0", "a/1")]
     with pytest.raises(InputError, match=r"there is no folder .*nowhere: give the folder of a run"):
         find_runs([tmp_path / "nowhere"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"empty holds no run"):
+    with pytest.raises(InputError, match=r"empty contains no run"):
         find_runs([tmp_path / "empty"])
 
 
 def test_a_run_to_resume_is_the_only_one_that_is_not_finished(tmp_path):
     for name in ("mine/0", "mine/1", "mine/2"):
-        begin(tmp_path / name, Spec("digits", seed=int(name[-1]), recipe=Recipe(epochs=1)), "abc", INPUTS, made_with={})
+        begin(tmp_path / name, RunConfig(seed=int(name[-1]), epochs=1), "abc", INPUTS, made_with={})
     mine = tmp_path / "mine"
     assert run_to_resume(mine / "1") == mine / "1"
     assert run_to_resume(mine, seed=2) == mine / "2"

@@ -18,7 +18,7 @@ from cascaded.paper.showings import shown_to
 from cascaded.results.groups import Condition, Group
 from cascaded.traces.config import RecordingConfig
 from cascaded.traces.protocols import check_config
-from cascaded.training.recipe import RECIPES
+from cascaded.training.config import RECIPES
 from tests.made_materials import made_asked, made_material
 
 PAPER, LAPTOP = SCALES["paper"], SCALES["laptop"]
@@ -29,8 +29,8 @@ def test_the_papers_scale_is_the_papers_recipe_with_five_seeds():
     assert all(PAPER.seeds_of(network) == (0, 1, 2, 3, 4) for network in EVERY)
     for network in EVERY:
         batch = 32 if network.data == "terriers" else 128
-        spec = PAPER.options(network).spec(network.model, network.lam, 0)
-        assert spec.recipe == replace(RECIPES["paper"], noise=network.noise, batch=batch)
+        config = PAPER.config(network)
+        assert config == replace(RECIPES["paper"], data=network.data, noise=network.noise, batch_size=batch)
 
 
 def test_all_networks_of_an_item_are_trained_alike_at_every_scale():
@@ -38,8 +38,7 @@ def test_all_networks_of_an_item_are_trained_alike_at_every_scale():
         for item in ITEMS.values():
             recipes = {(n.data, n.noise): set() for n in item.networks}
             for network in item.networks:
-                spec = scale.options(network).spec(network.model, network.lam, 0)
-                recipes[network.data, network.noise].add((spec.recipe, spec.limit))
+                recipes[network.data, network.noise].add(scale.config(network))
             assert all(len(each) == 1 for each in recipes.values()), item.name
 
 
@@ -55,11 +54,11 @@ def test_a_laptop_trains_the_networks_that_claims_rest_on_twice():
 
 def test_on_a_laptop_networks_that_learn_a_noise_begin_where_those_without_have_ended():
     work = Work(ITEMS["noise-persistent"], LAPTOP, Path("out"))
-    assert {job.folder for job in work.first()} == {options.start for options in work.asked().values()}
+    assert {str(job.folder) for job in work.first()} == {job.config.init_from for job in work.asked()}
     assert set(work.first()) <= set(Work(ITEMS["table-lambda"], LAPTOP, Path("out")).asked())
     paper = Work(ITEMS["noise-persistent"], PAPER, Path("out"))
     assert not paper.first()
-    assert {options.start for options in paper.asked().values()} == {None}
+    assert {job.config.init_from for job in paper.asked()} == {None}
 
 
 def test_networks_are_shared_between_items():
@@ -73,8 +72,8 @@ def test_networks_are_shared_between_items():
 
 def test_a_smaller_scale_is_the_same_with_less_of_everything():
     small = LAPTOP.smaller(data_limit=200, epochs=1, seeds=(3,))
-    options = small.options(Network("cascaded-td", "0", noise="focus"))
-    assert (options.limit, options.epochs, options.noise) == (200, 1, "focus")
+    options = small.config(Network("cascaded-td", "0", noise="focus"))
+    assert (options.max_images, options.epochs, options.noise) == (200, 1, "focus")
     assert (small.test, small.fine, small.held_out, small.other) == (200,) * 4
     assert small.noisy == 20
     assert small.seeds_of(Network("cascaded-td", "0")) == small.seeds_of(Network("serial-td", "1")) == (3,)
@@ -96,8 +95,7 @@ def test_serial_networks_are_shown_nothing_in_fine_time_and_nothing_is_shown_twi
 def test_the_papers_commands_are_of_the_papers_recipe():
     lines = commands_for(Work(ITEMS["table-lambda"], PAPER, Path("out/paper")))
     assert lines[0] == (
-        "cascaded train --data cifar10 --recipe paper --model cascaded-td --lam 0 --seed 0 "
-        "--out out/paper/runs/cifar10/cascaded-td-lam0 --resume"
+        "cascaded train --recipe paper --data cifar10 --lam 0.0 --out out/paper/runs/cifar10/cascaded-td-lam0 --resume"
     )
     assert "cascaded record out/paper/runs/cifar10/cascaded-td-lam0.25" in lines
     assert lines[-1] == "cascaded analyse out/paper/runs/tinyimagenet --only speed_accuracy"

@@ -32,7 +32,7 @@ def test_its_own_images_are_all_selected_in_their_order(run, data, split):
 @pytest.mark.parametrize("options", [{}, {"held_out": 0.3}, {"fold": (2, 3)}])
 def test_validation_is_exactly_the_part_left_out_of_training(tiny_run, options):  # noqa: F811
     run = load_run(tiny_run(**options))
-    feed = make_feed(run.spec, Team(), torch.device("cpu"))
+    feed = make_feed(run.config, Team(), torch.device("cpu"))
     images, items = select_images(run, None, "validation")
     assert images.split == "validation"
     assert torch.equal(items, feed.validation)

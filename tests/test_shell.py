@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from cascaded import __version__
+from cascaded.cli.main import ALIASES, run
 from cascaded.cli.main import COMMANDS as ALL
-from cascaded.cli.main import run
 from cascaded.shell import COMMANDS, program, typed
 
 
@@ -66,7 +66,7 @@ def test_a_stored_command_is_printed_as_it_is_typed_here():
     assert typed("x/cascaded record y, a cascaded network") == "x/cascaded record y, a cascaded network"
 
 
-@pytest.mark.parametrize("command", ["record", "latency", "analyse", "report", "reproduce", "demo"])
+@pytest.mark.parametrize("command", ["record", "latency", "analyze", "report", "reproduce", "demo"])
 def test_help_names_every_default(command, capsys):
     with pytest.raises(SystemExit):
         run([command, "--help"])
@@ -92,6 +92,6 @@ def test_a_deleted_folder_and_an_unknown_interpreter_still_give_a_command(instal
 
 
 def test_stored_commands_are_printed_as_they_are_typed(installed):
-    assert set(COMMANDS.split("|")) == set(ALL)
+    assert set(COMMANDS.split("|")) == {*ALL, *ALIASES}
     assert typed("cascaded record a; cascaded analyse a") == f"{program()} record a; {program()} analyse a"
     assert typed("the cascaded schedule") == "the cascaded schedule"

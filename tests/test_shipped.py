@@ -50,7 +50,7 @@ def test_a_shipped_network_is_small_answers_and_has_a_card_that_tells_what_it_do
     assert len(net.accuracy) == net.steps
     card = ModelCard.load(folder / "README.md")
     assert (card.data.license, card.data.library_name, card.data.metrics) == ("mit", "cascaded", ["accuracy"])
-    assert card.data.datasets == [SOURCES[net.spec.data].hub]
+    assert card.data.datasets == [SOURCES[net.config.data].hub]
     assert f'cascaded.load("{name}")' in card.text
     assert f"--model {name}" in card.text
 
@@ -61,7 +61,7 @@ def test_a_shipped_network_is_small_answers_and_has_a_card_that_tells_what_it_do
 def test_a_shipped_network_is_right_as_often_as_it_claims(name, monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
     net = cascaded.load(name)
-    source = SOURCES[net.spec.data]
+    source = SOURCES[net.config.data]
     rows = list(islice(locate(source, "test").open(Columns(source.image, source.label, source.coarse)).rows(), 500))
     images = torch.from_numpy(np.stack([decode(row.read()).pixels for row in rows]))
     labels = torch.tensor([row.label for row in rows])

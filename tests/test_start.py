@@ -1,4 +1,4 @@
-"""Runs that begin with the weights of others."""
+"""Runs that start from the weights of others, and saved networks."""
 
 import shutil
 from dataclasses import replace
@@ -6,60 +6,65 @@ from dataclasses import replace
 import pytest
 import torch
 
+import cascaded
 from cascaded import load_run
 from cascaded.errors import InputError
-from cascaded.training.loop import Where, train
-from cascaded.training.options import Options
+from cascaded.training.config import ExecutionConfig
+from cascaded.training.loop import train
+from cascaded.training.runs import resolve_init, weights_digest
+from tests.tiny_runs import tiny_config
 from tests.tiny_runs import tiny_run as tiny_run
-from tests.tiny_runs import tiny_spec
 
-CPU = torch.device("cpu")
+CPU = ExecutionConfig("cpu")
 
 
 def begun(run, folder, **options):
-    """A run that begins with the weights of another, and hardly moves away from them."""
-    spec = replace(tiny_spec(rate=1e-6, **options), start=load_run(run).weights)
-    train(spec, folder, Where(CPU, start=run), resume=True)
+    """A run that starts from the weights of another, and hardly moves away from them."""
+    config, start = resolve_init(tiny_config(lr=1e-6, init_from=str(run), **options))
+    train(config, folder, CPU, init_from=start, resume=True)
     return folder
 
 
-def test_a_run_begins_with_the_weights_it_is_given_and_says_which(tiny_run, tmp_path):
+def test_a_run_starts_from_the_weights_it_is_given_and_stores_their_digest(tiny_run, tmp_path):
     first = tiny_run()
     after, before = load_run(begun(first, tmp_path / "0")), load_run(first)
     for (name, mine), theirs in zip(after.net.named_parameters(), before.net.parameters(), strict=True):
         assert torch.allclose(mine, theirs, atol=1e-3), name
-    assert after.spec.start == before.weights
-    assert before.spec.start is None
-    drawn = load_run(tiny_run(rate=1e-6))
+    assert after.config.init_from == before.weights == weights_digest(first)
+    assert before.config.init_from is None
+    drawn = load_run(tiny_run(lr=1e-6))
     assert not torch.allclose(next(drawn.net.parameters()), next(before.net.parameters()), atol=1e-3)
 
 
-def test_once_begun_a_run_does_not_need_what_it_began_with(tiny_run, tmp_path):
+def test_a_run_starts_from_a_saved_network(tiny_run, tmp_path):
+    cascaded.load(tiny_run()).save_pretrained(tmp_path / "saved")
+    after = load_run(begun(tmp_path / "saved", tmp_path / "0"))
+    before = load_run(tmp_path / "saved")
+    assert after.config.init_from == before.weights == weights_digest(tmp_path / "saved")
+    assert torch.allclose(next(after.net.parameters()), next(before.net.parameters()), atol=1e-3)
+
+
+def test_once_started_a_run_does_not_need_what_it_started_from(tiny_run, tmp_path):
     first = shutil.copytree(tiny_run(), tmp_path / "first" / "0")
     begun(first, tmp_path / "0")
-    spec = load_run(tmp_path / "0").spec
+    config = load_run(tmp_path / "0").config
     shutil.rmtree(first)
-    assert train(spec, tmp_path / "0", Where(CPU), resume=True)["epoch"] == 1
-
-
-def test_options_name_a_run_and_the_spec_its_weights(tiny_run):
-    run = tiny_run()
-    assert Options(start=run).spec("cascaded-td", None, 0).start == load_run(run).weights
-    assert Options(start=run).arguments() == ["--start", str(run)]
+    assert resolve_init(config) == (config, None)
+    assert train(config, tmp_path / "0", CPU, resume=True)["epoch"] == 1
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"width": 8}, "is another network .*: give one of the same network and classes"),
-        ({"start": "0" * 64}, "has weights [0-9a-f]{12}, the run begins with 000000000000: bring those back"),
-        ({"where": None}, "begins with weights [0-9a-f]{12}, and no --start is given: say which run has them"),
+        ({"width": 8}, "is another network .*: give one of the same architecture and classes"),
+        ({"init_from": "0" * 64}, "has weights [0-9a-f]{12}, the run starts from 000000000000: bring those back"),
+        ({"run": None}, "starts from weights [0-9a-f]{12}, and no --init-from is given: give the run that has them"),
     ],
 )
 def test_other_weights_are_refused(tiny_run, tmp_path, change, message):
     run = tiny_run()
-    spec = replace(tiny_spec(**{k: v for k, v in change.items() if k == "width"}), start=load_run(run).weights)
-    spec = replace(spec, start=change.get("start", spec.start))
+    fields = {name: value for name, value in change.items() if name != "run"}
+    config = replace(tiny_config(init_from=weights_digest(run)), **fields)
     with pytest.raises(InputError, match=message):
-        train(spec, tmp_path / "0", Where(CPU, start=None if "where" in change else run))
+        train(config, tmp_path / "0", CPU, init_from=change.get("run", run))
     assert not (tmp_path / "0").exists()

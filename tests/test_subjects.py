@@ -24,8 +24,8 @@ def test_a_run_is_a_subject_with_its_traces(tmp_path):
 
 
 def test_labels_tell_model_and_lambda(tmp_path):
-    made_run(tmp_path / "a", model="cascaded-ce")
-    made_run(tmp_path / "b", model="cascaded-td", lam=(1.0, 0.0))
+    made_run(tmp_path / "a", method="cascaded-ce")
+    made_run(tmp_path / "b", method="cascaded-td", lam=(1.0, 0.0))
     assert [subject.label for subject in find_subjects([tmp_path])] == ["cascaded-ce", "cascaded-td(1:0)"]
 
 

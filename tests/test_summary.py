@@ -38,7 +38,7 @@ def analysed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("analysed")
     for model in GOOD:
         for seed in (0, 1, 2):
-            made_run(folder / model / str(seed), {"t": trace_of(model, seed)}, model=model, seed=seed)
+            made_run(folder / model / str(seed), {"t": trace_of(model, seed)}, method=model, seed=seed)
     answered(folder)
     return folder
 
@@ -116,7 +116,7 @@ def test_of_three_seeds_the_seeds_speak_for_themselves(runs):
 def test_what_is_compared_can_be_told_from_other_answers(runs, tmp_path):
     runs((0,))
     made = [summarise(grouped(answered(tmp_path)), Settings())["made_from"]]
-    made_run(tmp_path / "cascaded-td" / "0", {"t": trace_of("cascaded-ce", 3)}, model="cascaded-td", seed=0)
+    made_run(tmp_path / "cascaded-td" / "0", {"t": trace_of("cascaded-ce", 3)}, method="cascaded-td", seed=0)
     made.append(summarise(grouped(answered(tmp_path)), Settings())["made_from"])
     one, other = (each.pop("cascaded-td/0/results.json") for each in made)
     assert made[0] == made[1]
@@ -158,7 +158,7 @@ def test_lambdas_are_told_with_cross_entropy_beside_them(runs, tmp_path):
 
 def test_groups_that_would_be_called_alike_are_told_by_their_folders(tmp_path):
     made_run(tmp_path / "narrow" / "0", {"t": made_trace()})
-    made_run(tmp_path / "limited" / "0", {"t": made_trace()}, limit=100)
+    made_run(tmp_path / "limited" / "0", {"t": made_trace()}, max_images=100)
     labels = [group.label for group in grouped(answered(tmp_path))]
     assert labels == ["cascaded-td(0) limited", "cascaded-td(0) narrow"]
 
@@ -185,7 +185,7 @@ def test_correlations_with_a_shared_measure_are_tested_against_each_other(runs, 
 
 def test_groups_of_the_same_name_in_folders_of_the_same_name_are_both_there(tmp_path):
     made_run(tmp_path / "narrow" / "td0" / "0", {"t": made_trace()})
-    made_run(tmp_path / "wide" / "td0" / "0", {"t": made_trace(1)}, limit=100)
+    made_run(tmp_path / "wide" / "td0" / "0", {"t": made_trace(1)}, max_images=100)
     told = summarise(grouped(answered(tmp_path)), Settings())
     assert list(told["groups"]) == ["cascaded-td(0) narrow/td0", "cascaded-td(0) wide/td0"]
     assert len(table(told)["estimates"]) == 2
@@ -194,7 +194,7 @@ def test_groups_of_the_same_name_in_folders_of_the_same_name_are_both_there(tmp_
 def test_lambdas_of_other_networks_are_not_mixed(tmp_path):
     for name, lam, limit in (("a", 0.0, None), ("b", 1.0, None), ("c", 0.0, 100), ("d", 1.0, 100)):
         trace = made_trace(ord(name), good=2.0, items=100)
-        made_run(tmp_path / name / "0", {"t": trace}, lam=lam, limit=limit)
+        made_run(tmp_path / name / "0", {"t": trace}, lam=lam, max_images=limit)
     effects = summarise(grouped(answered(tmp_path, ["speed_accuracy"])), Settings())["lambda_effect"]
     assert len(effects) == 2
     for effect, names in zip(effects.values(), ("ab", "cd"), strict=True):
@@ -231,7 +231,7 @@ def test_centralities_of_two_models_are_compared_over_items(runs):
 def test_serial_and_cascaded_networks_that_saw_the_same_stand_in_one_row(tmp_path):
     made_run(tmp_path / "td" / "0", {"digits-test-osd-6": made_trace(1, kernel="osd")})
     serial = made_trace(2, kernel="none", schedule="serial")
-    made_run(tmp_path / "sdn" / "0", {"digits-test-serial-6": serial}, model="shallow-deep")
+    made_run(tmp_path / "sdn" / "0", {"digits-test-serial-6": serial}, method="shallow-deep")
     made_run(tmp_path / "td" / "0", {"digits-test-serial-6": serial})
     told = summarise(grouped(answered(tmp_path, ["speed_accuracy"])), Settings())
     labels = ["shallow-deep(1)", "cascaded-td(0)", "cascaded-td(0), serial"]

@@ -6,19 +6,22 @@ import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 
 import pytest
+import tyro
 
 from cascaded.cli import main as cli
 from cascaded.cli import sweep as command
+from cascaded.cli.train import prepare
 from cascaded.training import engines
+from cascaded.training.config import RECIPES, ExecutionConfig, RunConfig
 from cascaded.training.engines import Local
-from cascaded.training.options import Options
 from cascaded.training.runs import is_done, is_locked, locked, read_metrics, resume_command
 from cascaded.training.sweep import plan
 from tests.forked import code_of, forked, wait_until
 
-TINY = ["--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--device", "cpu"]
+TINY = ["--max-images", "64", "--epochs", "1", "--width", "2", "--batch-size", "32", "--device", "cpu"]
 TINY += ["--threads", "1"]  # two that wait for each other on cores that others use as well take far longer
 
 
@@ -40,7 +43,7 @@ def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, c
     blocked.mkdir(parents=True)
     (blocked / "checkpoints").write_text("in the way")
     with pytest.raises(SystemExit) as ended:
-        sweep("--models", "cascaded-ce", "cascaded-td", "--lam", "0", "--jobs", "2")
+        sweep("--methods", "cascaded-ce", "cascaded-td", "--lam", "0", "--num-workers", "2")
     assert ended.value.code == 2
     told = capsys.readouterr()
     assert "1 done, 1 failed" in told.out
@@ -51,7 +54,7 @@ def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, c
     (blocked / "checkpoints").unlink()
     before = (trained / "metrics.jsonl").stat().st_mtime_ns
     with locked(taken):
-        sweep("--models", "cascaded-ce", "cascaded-td", "serial-ce", "--lam", "0")
+        sweep("--methods", "cascaded-ce", "cascaded-td", "serial-ce", "--lam", "0")
     told = capsys.readouterr().out
     assert "2 done, 1 elsewhere" in told
     assert "another process" in told
@@ -59,18 +62,18 @@ def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, c
     assert (trained / "metrics.jsonl").stat().st_mtime_ns == before  # what is done is left alone
 
     monkeypatch.setattr("cascaded.training.fit.training_images", None)  # the data may have moved since
-    small = ["--data", "digits", "--limit", "64", "--width", "2"]  # epochs and batch size are those of the runs
-    cli.run(["sweep", *small, "--models", "cascaded-ce", "--out", str(runs)])
+    small = ["--data", "digits", "--max-images", "64", "--width", "2"]  # epochs and batch size are those of the runs
+    cli.run(["sweep", *small, "--methods", "cascaded-ce", "--out", str(runs)])
     assert "1 done" in capsys.readouterr().out
 
     with pytest.raises(SystemExit) as ended:
-        sweep("--models", "cascaded-td", "--lam", "0", "--epochs", "2")
+        sweep("--methods", "cascaded-td", "--lam", "0", "--epochs", "2")
     assert ended.value.code == 2
     assert "is another run (epochs 1 -> 2)" in capsys.readouterr().err
 
 
 def test_a_run_that_says_nothing_before_it_fails_stops_no_other(tmp_path, monkeypatch, capsys):
-    jobs = dict.fromkeys(plan(["cascaded-td"], [], [0, 1], tmp_path), Options())
+    jobs = {job: job.arguments() for job in plan(RECIPES["laptop"], ["cascaded-td"], [], [0, 1], tmp_path)}
     engine = Local(slots=1, threads=1)
     silent = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
     monkeypatch.setattr(engines, "_process", lambda *_: subprocess.Popen(silent))
@@ -93,7 +96,7 @@ def _heard():
 @pytest.mark.usefixtures("_heard")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_sweep_that_is_interrupted_or_killed_leaves_no_run_behind(sweep, tmp_path, how):
-    child = forked(lambda: sweep("--epochs", "500", "--jobs", "1"))
+    child = forked(lambda: sweep("--epochs", "500", "--num-workers", "1"))
     metrics = tmp_path / "runs" / "cascaded-td" / "0" / "metrics.jsonl"
     wait_until(metrics.exists, child)
     os.kill(child, how)
@@ -114,32 +117,35 @@ def test_a_dry_run_starts_nothing(sweep, tmp_path, capsys):
 def test_all_runs_of_a_sweep_have_the_batch_size_and_epochs_chosen_for_the_first(tmp_path, monkeypatch, capsys):
     started = {}
     monkeypatch.setattr(command, "_train_all", lambda engine, waiting, *_: started.update(waiting))
-    command.sweep(Options("digits", width=2, classes=("3", "5", "8")), seeds=(0, 1), folds=4, out=tmp_path / "runs")
-    assert len(started) == 8
-    assert {(each.width, each.epochs, each.batch) for each in started.values()} == {(2, 40, 32)}
+    words = [
+        "--width",
+        "2",
+        "--classes",
+        "3",
+        "5",
+        "8",
+        "--seeds",
+        "0",
+        "1",
+        "--val-fraction",
+        "0.25",
+        "--out",
+        str(tmp_path),
+    ]
+    cli.run(["sweep", *words])
+    assert len(started) == 2
+    assert {(job.config.width, job.config.epochs, job.config.batch_size) for job in started} == {(2, 40, 32)}
     assert capsys.readouterr().err.count("chosen for ") == 1
 
 
-def test_options_go_to_the_runs_as_they_were_asked():
-    options = Options("cifar10", "paper", width=8, flip=False, classes=("cat", "dog"), tensorboard=True)
-    words = options.arguments()
-    assert words == [
-        "--data",
-        "cifar10",
-        "--recipe",
-        "paper",
-        "--width",
-        "8",
-        "--flip",
-        "False",
-        "--classes",
-        "cat",
-        "dog",
-        "--tensorboard",
-    ]
-    import tyro
-
-    assert tyro.cli(Options, args=words) == options
+def test_a_job_is_trained_with_its_own_configuration(tmp_path):
+    config = replace(RECIPES["laptop"], data="cifar10", fold=(2, 3), seed=4, lam=0.5, epochs=2)
+    (job,) = plan(config, ["cascaded-td"], ["0.5"], [4], tmp_path)
+    words = job.arguments(ExecutionConfig(device="cpu"))
+    assert words[-3:] == ["--out", str(job.folder.parent), "--resume"]
+    made = prepare(words[:-1])
+    assert made.keywords["given"] == ("epochs", "batch_size")
+    assert tyro.cli(RunConfig, default=RECIPES["laptop"], args=words[: words.index("--device")]) == config
 
 
 RAY = """

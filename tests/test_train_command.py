@@ -3,6 +3,7 @@
 import shlex
 import shutil
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from PIL import Image
 from cascaded import load_run
 from cascaded.cli import main as cli
 from cascaded.shell import program
+from cascaded.training.config import RECIPES
 from cascaded.training.fit import fit
-from cascaded.training.options import Options
-from cascaded.training.runs import is_done, read_spec
+from cascaded.training.runs import is_done, read_config
 from tests.tiny_runs import tiny_run as tiny_run
 
 EXECUTED = ["--device", "cpu", "--threads", "1"]
@@ -67,7 +68,7 @@ def test_a_run_is_resumed_with_the_options_of_its_own_file(words, unfinished, ca
 def test_options_that_differ_from_the_run_are_refused_with_both_values(unfinished, refused):
     told = refused("train", "--resume", "runs/mine", "--epochs", "7", "--data", "cluttered-digits", "--width", "4")
     assert "runs/mine/3 is another run (data digits -> cluttered-digits, epochs 1 -> 7): leave these" in told
-    assert "(network resnet18 -> resnet34)" in refused("train", "--resume", "runs/mine", "--network", "resnet34")
+    assert "(arch resnet18 -> resnet34)" in refused("train", "--resume", "runs/mine", "--arch", "resnet34")
     assert "(seed 3 -> 0)" in refused("train", "--resume", "runs/mine/3", "--seed", "0")
     assert "--resume is runs/mine and --out is runs/other: give one" in refused(
         "train", "--resume", "runs/mine", "--out", "runs/other"
@@ -76,7 +77,7 @@ def test_options_that_differ_from_the_run_are_refused_with_both_values(unfinishe
 
 def test_an_explicit_default_that_differs_from_the_run_is_refused(tiny_run, tmp_path, refused):
     shutil.copytree(tiny_run("cascaded-ce"), tmp_path / "runs" / "ce" / "0")
-    assert "(model cascaded-ce -> cascaded-td" in refused("train", "--resume", "runs/ce", "--model", "cascaded-td")
+    assert "(method cascaded-ce -> cascaded-td" in refused("train", "--resume", "runs/ce", "--method", "cascaded-td")
 
 
 def test_resuming_what_is_not_there_is_refused_and_leaves_nothing(refused, tmp_path):
@@ -85,7 +86,9 @@ def test_resuming_what_is_not_there_is_refused_and_leaves_nothing(refused, tmp_p
 
 
 def test_a_refused_run_leaves_nothing(refused, tmp_path):
-    assert "there are 320 training images" in refused("train", "--limit", "320", "--batch", "4000", "--out", "runs/a")
+    assert "there are 320 training images" in refused(
+        "train", "--max-images", "320", "--batch-size", "4000", "--out", "runs/a"
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -95,7 +98,7 @@ def test_a_damaged_checkpoint_is_one_plain_sentence(tiny_run, tmp_path, cascaded
     (newest,) = (folder / "checkpoints").iterdir()
     later = shutil.copytree(newest, newest.with_name("000000099"))
     (later / "position.json").write_text("{}")
-    cascaded("record", "runs/mine/0", "--limit", "10", *EXECUTED)
+    cascaded("record", "runs/mine/0", "--max-images", "10", *EXECUTED)
     lines = [line for line in capsys.readouterr().err.splitlines() if "000000099" in line]
     assert lines == [
         "cascaded: warning: checkpoint runs/mine/0/checkpoints/000000099 does not fit its manifest: it is damaged or "
@@ -112,11 +115,11 @@ def test_a_small_folder_without_test_images_is_trained_and_the_next_command_work
             Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / "my images" / name / f"{number}.png")
     cascaded("train", "--data", "my images", "--width", "2", "--epochs", "3", "--out", "my runs", *EXECUTED)
     told = capsys.readouterr()
-    recipe = read_spec(tmp_path / "my runs" / "0").recipe
-    assert (recipe.batch, recipe.epochs, recipe.width) == (8, 3, 2)
+    config = read_config(tmp_path / "my runs" / "0")
+    assert (config.batch_size, config.epochs, config.width) == (8, 3, 2)
     chosen, warning, *_ = told.err.splitlines()
-    assert chosen.startswith("chosen for 36 training images: batch 8 (weight updates: 12; the recipe's batch 64 would")
-    assert warning.startswith("cascaded: warning: few weight updates (12: 36 training images, batch 8, epochs 3)")
+    assert chosen.startswith("chosen for 36 training images: batch_size 8 (weight updates: 12; the recipe's")
+    assert warning.startswith("cascaded: warning: few weight updates (12: 36 training images, batch_size 8, epochs 3)")
     lines = told.out.splitlines()
     assert "validation accuracy" in lines[0]
     assert lines[-3:] == [
@@ -128,16 +131,26 @@ def test_a_small_folder_without_test_images_is_trained_and_the_next_command_work
     assert list((tmp_path / "my runs" / "0" / "traces").glob("*.safetensors"))
 
 
-def test_nothing_is_chosen_for_the_papers_recipe_or_where_all_is_given():
-    for options in (Options(recipe="paper", limit=320), Options(width=4, epochs=20, batch=32, limit=640)):
-        spec = options.spec(None, None, None)
-        chosen, lines = fit(spec, options)
-        assert chosen == spec
+def test_nothing_is_chosen_where_all_is_given_or_enough():
+    config = replace(RECIPES["laptop"], epochs=20, batch_size=32, max_images=640)
+    for given in ((), ("epochs", "batch_size")):
+        chosen, lines = fit(config, given)
+        assert chosen == config
         assert not [line for line in lines if line.startswith("chosen")]
 
 
+@pytest.mark.parametrize("recipe", ["laptop", "paper"])
+def test_help_shows_the_values_of_the_recipe(recipe, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        cli.run(["train", "--recipe", recipe, "--help"])
+    out = capsys.readouterr().out
+    assert f"Channels of the first stage. (default: {RECIPES[recipe].width})" in out
+    assert f"chooses more. (default: {RECIPES[recipe].epochs})" in out
+
+
 def test_every_option_shows_the_default_that_is_used(capsys):
-    for name in ("train", "sweep", "crossval"):
+    for name in ("train", "sweep"):
         with pytest.raises(SystemExit):
             cli.run([name, "--help"])
         assert "None" not in capsys.readouterr().out, name

@@ -7,13 +7,14 @@ import shutil
 import pytest
 import torch
 
+import cascaded
 from cascaded.data.sources import load
 from cascaded.errors import InputError
 from cascaded.files import sha256
 from cascaded.shell import program
 from cascaded.training import checkpoint
 from cascaded.training.load import load_run
-from cascaded.training.runs import checkpoint_places, read_metrics, weights_digest
+from cascaded.training.runs import checkpoint_places, find_runs, is_done, read_metrics, weights_digest
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 
@@ -29,7 +30,7 @@ def test_the_network_is_right_exactly_as_often_as_when_it_was_trained(tiny_run, 
     run = load_run(tiny_run(model))
     assert not any(module.training for module in run.net.modules())
     test = load("digits", "test")
-    said = run.net(run.normalised(test.images), schedule=run.spec.method.schedule).argmax(dim=-1)
+    said = run.net(run.normalised(test.images), schedule=run.config.get_method().schedule).argmax(dim=-1)
     right = (said == test.labels).double().mean(dim=1)
     assert right.tolist() == read_metrics(run.folder)[-1]["test"]
     assert run.step == 10
@@ -39,7 +40,7 @@ def test_the_run_tells_what_its_network_takes_without_the_images(tiny_run):  # n
     run = load_run(tiny_run())
     assert run.inputs.shape == (1, 8, 8)
     assert run.inputs.classes == load("digits", "test").classes
-    assert (run.spec.data, run.spec.model, run.spec.seed) == ("digits", "cascaded-td", 0)
+    assert (run.config.data, run.config.method, run.config.seed) == ("digits", "cascaded-td", 0)
 
 
 @pytest.mark.parametrize("bytes_or_floats", [True, False])
@@ -53,12 +54,32 @@ def test_images_are_normalised_by_what_was_trained_on_stills_and_films_alike(tin
         assert torch.equal(run.normalised(each if bytes_or_floats else each / 255), frame)
 
 
-def test_the_weights_are_named_by_the_manifest_of_their_checkpoint(tiny_run):  # noqa: F811
+def test_the_digest_is_that_of_the_file_with_the_weights(tiny_run):  # noqa: F811
     run, other = load_run(tiny_run()), load_run(tiny_run(seed=1))
-    (place, *_) = reversed(checkpoint_places(run.folder))
-    assert run.weights == load_run(tiny_run()).weights == sha256(place / "model.safetensors")
-    assert run.weights == weights_digest(run.folder)
+    assert run.weights == sha256(checkpoint_places(run.folder)[-1] / "model.safetensors") == weights_digest(run.folder)
     assert run.weights != other.weights
+
+
+def test_a_damaged_checkpoint_does_not_count_for_the_digest(own_copy):
+    before = weights_digest(own_copy)
+    later = shutil.copytree(checkpoint_places(own_copy)[-1], own_copy / "checkpoints" / "000000099")
+    (later / "model.safetensors").write_bytes(b"damaged")
+    assert weights_digest(own_copy) == before
+    (tmp := own_copy / "checkpoints").rename(own_copy / "gone")
+    assert not tmp.exists()
+    assert weights_digest(own_copy) is None
+
+
+@torch.no_grad()
+def test_a_saved_network_is_a_run_without_checkpoints(tiny_run, tmp_path):  # noqa: F811
+    cascaded.load(tiny_run()).save_pretrained(tmp_path / "saved")
+    run, saved = load_run(tiny_run()), load_run(tmp_path / "saved")
+    assert (saved.config, saved.inputs, saved.step) == (run.config, run.inputs, 0)
+    assert saved.weights == sha256(tmp_path / "saved" / "model.safetensors") == weights_digest(tmp_path / "saved")
+    images = run.normalised(load("digits", "test").images[:4])
+    assert torch.equal(saved.net(images), run.net(images))
+    assert find_runs([tmp_path]) == [tmp_path / "saved"]
+    assert is_done(tmp_path / "saved")
 
 
 def test_the_newest_checkpoint_counts(own_copy):
@@ -73,8 +94,22 @@ def test_the_newest_checkpoint_counts(own_copy):
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"holds no run, there is no spec\.json: give OUT/SEED of a cascaded train"):
+    with pytest.raises(
+        InputError, match=r"contains no run, there is no config\.json: give OUT/SEED of a cascaded train"
+    ):
         load_run(tmp_path)
+
+
+def test_runs_and_networks_of_version_0_1_are_refused(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "spec.json").write_text("{}")
+    for read in (load_run, lambda folder: find_runs([folder]), cascaded.load):
+        with pytest.raises(InputError, match=r"run is a run of cascaded 0\.1, which this version does not read"):
+            read(tmp_path / "run")
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "config.json").write_text('{"spec": {}, "inputs": {}}')
+    with pytest.raises(InputError, match=r"saved is a network of cascaded 0\.1"):
+        load_run(tmp_path / "saved")
 
 
 def test_a_run_without_a_checkpoint_is_refused(own_copy):
@@ -85,19 +120,18 @@ def test_a_run_without_a_checkpoint_is_refused(own_copy):
 
 
 def test_a_run_that_does_not_tell_its_inputs_is_refused(own_copy):
-    told = json.loads((own_copy / "spec.json").read_text())
+    told = json.loads((own_copy / "config.json").read_text())
     told.pop("inputs")
-    (own_copy / "spec.json").write_text(json.dumps(told))
-    command = re.escape(f"{program()} train --resume {own_copy}")
-    with pytest.raises(InputError, match=f"does not tell what its network takes .*: {command} adds it"):
+    (own_copy / "config.json").write_text(json.dumps(told))
+    with pytest.raises(InputError, match=r"config\.json does not describe a run \(it has no config and inputs\)"):
         load_run(own_copy)
 
 
 def test_weights_of_another_network_are_refused(own_copy):
-    told = json.loads((own_copy / "spec.json").read_text())
-    told["recipe"]["width"] = 8
-    (own_copy / "spec.json").write_text(json.dumps(told))
-    with pytest.raises(InputError, match=r"is of another network .*: bring its own back"):
+    told = json.loads((own_copy / "config.json").read_text())
+    told["config"]["width"] = 8
+    (own_copy / "config.json").write_text(json.dumps(told))
+    with pytest.raises(InputError, match=r"are of another network .*: bring back those of its config\.json"):
         load_run(own_copy)
 
 

@@ -6,27 +6,29 @@ import random
 import shutil
 import signal
 import warnings
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from cascaded import Recipe, Spec
+from cascaded import RunConfig
 from cascaded.errors import InputError
 from cascaded.training import checkpoint
 from cascaded.training import loop as training
-from cascaded.training.loop import Where, train
+from cascaded.training.config import ExecutionConfig
+from cascaded.training.loop import train
 from cascaded.training.method import METHODS
 from cascaded.training.runs import checkpoint_places, read_metrics
 from cascaded.training.trainer import DivergedError
 from tests.forked import code_of, forked, kill_at_call
 
-TINY = Recipe(width=2, epochs=2, batch=64, rate=0.05, schedule="one-cycle")
-HERE = Where(torch.device("cpu"), checkpoint_seconds=0.0)  # a checkpoint a step
+TINY = RunConfig(width=2, epochs=2, batch_size=64, lr=0.05, lr_schedule="one-cycle", max_images=320)
+HERE = ExecutionConfig("cpu", checkpoint_seconds=0.0)  # a checkpoint a step
 
 
-def spec(**changes):
-    return Spec(**{"data": "digits", "recipe": TINY, "limit": 320, **changes})
+def tiny(**changes):
+    return replace(TINY, **changes)
 
 
 def result(folder):
@@ -54,7 +56,7 @@ def uninterrupted(tmp_path_factory):
     def run(model):
         if model not in made:
             made[model] = tmp_path_factory.mktemp("uninterrupted")
-            train(spec(model=model), made[model], Where(torch.device("cpu")))
+            train(tiny(method=model), made[model], ExecutionConfig("cpu"))
         return made[model]
 
     return run
@@ -75,7 +77,7 @@ def is_killed(folder, model, draws):
 
     def work():
         kill_at_call(owner, name, call, after=after)
-        train(spec(model=model), folder, HERE, resume=True)
+        train(tiny(method=model), folder, HERE, resume=True)
 
     code = code_of(forked(work))
     assert code in (0, -signal.SIGKILL)
@@ -109,9 +111,9 @@ def test_a_run_that_is_asked_to_stop_keeps_everything_and_goes_on(uninterrupted,
 
     monkeypatch.setattr(training.Trainer, "step", stepping)
     with pytest.raises(training.StoppedError, match="stopped after step 3 of 10"):
-        train(spec(), tmp_path, Where(torch.device("cpu")))
+        train(tiny(), tmp_path, ExecutionConfig("cpu"))
     assert checkpoint.newest(tmp_path).position["step"] == 3
-    train(spec(), tmp_path, HERE, resume=True)
+    train(tiny(), tmp_path, HERE, resume=True)
     assert_same(tmp_path, expected)
 
 
@@ -125,37 +127,36 @@ def test_a_damaged_checkpoint_costs_a_few_steps_and_nothing_else(uninterrupted, 
 
     monkeypatch.setattr(training.Trainer, "step", stepping)
     with pytest.raises(RuntimeError, match="power cut"):
-        train(spec(), tmp_path, HERE)
+        train(tiny(), tmp_path, HERE)
     monkeypatch.undo()
     newest = checkpoint_places(tmp_path)[-1] / "model.safetensors"
     newest.write_bytes(newest.read_bytes()[:-1])
     with pytest.warns(checkpoint.DamagedCheckpoint, match="000000007 .*; checkpoint 000000006 is used instead"):
-        train(spec(), tmp_path, HERE, resume=True)
+        train(tiny(), tmp_path, HERE, resume=True)
     assert_same(tmp_path, expected)
 
 
 def test_a_finished_run_is_not_run_again(uninterrupted, monkeypatch):
     folder = uninterrupted("cascaded-td")
     monkeypatch.setattr(training.Trainer, "step", None)
-    assert train(spec(), folder, HERE, resume=True)["epoch"] == 2
+    assert train(tiny(), folder, HERE, resume=True)["epoch"] == 2
 
 
 def test_another_run_in_the_folder_is_refused(uninterrupted):
     folder = uninterrupted("cascaded-td")
     with pytest.raises(InputError, match=r"is another run \(seed 0 -> 1\)"):
-        train(spec(seed=1), folder, HERE, resume=True)
+        train(tiny(seed=1), folder, HERE, resume=True)
     with pytest.raises(InputError, match="resume it with"):
-        train(spec(), folder, HERE)
+        train(tiny(), folder, HERE)
 
 
 @pytest.mark.parametrize(
     ("change", "advice"),
-    [({}, "lower the peak, e.g. --rate 3.3e"), ({"schedule": "steps"}, "or let it rise with --schedule one-cycle")],
+    [({}, "lower the peak, e.g. --lr 3.3e"), ({"lr_schedule": "steps"}, "or warm up with --lr-schedule one-cycle")],
 )
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path, change, advice):
-    recipe = TINY.but(rate=1e15, epochs=40, **change)
-    with pytest.raises(DivergedError, match=r"at step \d+ of 200 \(epoch \d+, rate .*, batch seed \d+\)") as raised:
-        train(spec(recipe=recipe), tmp_path, HERE)
+    with pytest.raises(DivergedError, match=r"at step \d+ of 200 \(epoch \d+, lr .*, batch seed \d+\)") as raised:
+        train(tiny(lr=1e15, epochs=40, **change), tmp_path, HERE)
     assert advice in str(raised.value)
     assert all(tensor.isfinite().all() for tensor in result(tmp_path).values())
 
@@ -165,7 +166,7 @@ def test_mixed_precision_is_suspected_first(tmp_path, monkeypatch):
         training.Trainer, "step", lambda self: (_ for _ in ()).throw(self._diverged("the loss is nan", 0))
     )
     with pytest.raises(DivergedError, match="first try --precision float32"):
-        train(spec(recipe=TINY.but(precision="bfloat16")), tmp_path, HERE)
+        train(tiny(precision="bfloat16"), tmp_path, HERE)
 
 
 @pytest.mark.parametrize(("poisoned_step", "epoch"), [(3, 1), (10, 2)])
@@ -179,40 +180,40 @@ def test_weights_that_are_not_finite_are_never_kept(tmp_path, monkeypatch, poiso
         return loss
 
     monkeypatch.setattr(training.Trainer, "step", poisoned)
-    place = rf"a weight is not finite at step {poisoned_step} of 10 \(epoch {epoch}, rate 0\.\d*[1-9]"
+    place = rf"a weight is not finite at step {poisoned_step} of 10 \(epoch {epoch}, lr 0\.\d*[1-9]"
     with pytest.raises(DivergedError, match=place):
-        train(spec(), tmp_path, HERE)
+        train(tiny(), tmp_path, HERE)
     assert checkpoint.newest(tmp_path).position["step"] == poisoned_step - 1
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"recipe": TINY.but(batch=4000)}, "batch is 4000, there are 320 training images"),
-        ({"data": "digist"}, "there is no data set 'digist': did you mean digits?"),
-        ({"network": "resnet19"}, "there is no network 'resnet19': say resnet18?"),
-        ({"recipe": TINY.but(noise="fokus")}, "focus"),
-        ({"recipe": TINY.but(pad=9)}, "pad is 9, images are 8 x 8"),
+        ({"batch_size": 4000}, "batch_size is 4000, there are 320 training images"),
+        ({"data": "digist"}, "there is no data set 'digist': did you mean digits"),
+        ({"arch": "resnet19"}, "arch is 'resnet19': give resnet18 or"),
+        ({"noise": "fokus"}, "focus"),
+        ({"pad": 9}, "pad is 9, images are 8 x 8"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_a_sentence(tmp_path, change, message):
     folder = tmp_path / "runs" / "0"
     with pytest.raises(InputError, match=message):
-        train(spec(**change), folder, HERE)
-    assert not folder.parent.exists()  # no lock, no spec that the right command would be refused for
+        train(tiny(**change), folder, HERE)
+    assert not folder.parent.exists()  # no lock, no config.json that the right command would be refused for
 
 
 @pytest.mark.parametrize("model", METHODS)
 def test_every_model_trains_from_nothing(model, tmp_path):
     folder = tmp_path / model
-    told = train(spec(model=model, recipe=TINY.but(epochs=1)), folder, Where(torch.device("cpu")))
+    told = train(tiny(method=model, epochs=1), folder, ExecutionConfig("cpu"))
     assert len(told["accuracy"]) == len(told["test"]) == 9
     assert checkpoint.newest(folder).position["step"] == 5
 
 
 @pytest.mark.parametrize("network", ["resnet34", "resnet50"])
 def test_every_network_trains_from_nothing(network, tmp_path):
-    told = train(spec(network=network, limit=64, recipe=TINY.but(epochs=1)), tmp_path, Where(torch.device("cpu")))
+    told = train(tiny(arch=network, max_images=64, epochs=1), tmp_path, ExecutionConfig("cpu"))
     assert len(told["accuracy"]) == 17
 
 
@@ -236,16 +237,15 @@ def test_the_metrics_tell_every_epoch(uninterrupted):
 
 
 def test_a_run_says_what_it_is(uninterrupted):
-    written = json.loads((uninterrupted("cascaded-td") / "spec.json").read_text())
+    written = json.loads((uninterrupted("cascaded-td") / "config.json").read_text())
     assert written["made_with"]["torch"] == torch.__version__
     assert len(written.pop("images")) == 64
-    written.pop("made_with")
-    assert written.pop("inputs")["shape"] == [1, 8, 8]
-    assert Spec.from_json(written) == spec(model="cascaded-td")
+    assert written["inputs"]["shape"] == [1, 8, 8]
+    assert written["config"] == json.loads(json.dumps(asdict(tiny(method="cascaded-td"))))
 
 
 def test_training_warns_of_nothing(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        train(spec(recipe=TINY.but(epochs=1, noise="translation")), tmp_path, HERE)
+        train(tiny(epochs=1, noise="translation"), tmp_path, HERE)
     assert read_metrics(tmp_path)[-1]["epoch"] == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cascaded import Spec, analysis
+from cascaded import RunConfig, analysis
 from cascaded.data.images import Images
 from cascaded.models.networks import make_network
 from cascaded.traces.config import Provenance, RecordingConfig
@@ -36,7 +36,7 @@ def time_recording(
     net(torch.randn(8, 3, image_size, image_size, generator=generator))  # batch statistics of every step
     inputs = Inputs((3, image_size, image_size), (0.5,) * 3, (0.25,) * 3, CLASSES)
     with tempfile.TemporaryDirectory() as folder:
-        run = Trained(Path(folder), Spec("random"), inputs, net.eval(), "0" * 64, 0)
+        run = Trained(Path(folder), RunConfig("random"), inputs, net.eval(), "0" * 64, 0)
         half = items // 2
         serial = _evaluate(run, images, slice(None, half), on_progress)
         start = time.perf_counter()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cascaded.results.subjects import Subject
 
 
-def analyse(
+def analyze(
     runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     *,
     only: Annotated[tuple[str, ...], help_default("all that the traces allow")] = (),
@@ -45,7 +45,7 @@ def analyse(
     transient_noise learned_stopper out_of_distribution lambda_effect. Each is a function of that name in
     cascaded.analysis.
 
-    Example: cascaded analyse runs/td0 runs/ce --only speed_accuracy selection_latency
+    Example: cascaded analyze runs/td0 runs/ce --only speed_accuracy selection_latency
 
     Args:
         runs: Folders of runs, or folders that hold some.
@@ -74,7 +74,7 @@ def analyse(
         for subject in subjects:
             bar.say(f"{subject.name}: {counted(len(subject.traces), 'trace')}")
             if not subject.has_test and (splits := sorted({str(found.config.split) for found in subject.traces})):
-                bar.say(f"{subject.spec.data} has no test split: results are of the {' and '.join(splits)} split")
+                bar.say(f"{subject.config.data} has no test split: results are of the {' and '.join(splits)} split")
             all_answered.append(_answered(subject, names, settings, again, bar))
     _tell(all_answered, names, galleries, console)
     if len(subjects) > 1:

@@ -56,8 +56,6 @@ def demo(
     changes = {name: value for name, value in {"epochs": epochs, "limit": limit}.items() if value is not None}
     plan, console, began = replace(QUICK if quick else FULL, **changes), wide_console(), time.monotonic()
     runs = plan.jobs(seeds, out / "runs")
-    for job in runs:
-        plan.options().spec(job.model, job.lam, job.seed)  # what is wrong is said before anything is written
     keep(plan, out)
     _train(runs, plan, jobs, console)
     _record_and_analyse(runs, plan, out, jobs, console)
@@ -70,7 +68,7 @@ def demo(
 
 def _train(runs: Sequence[Job], plan: Plan, jobs: int | None, console: Console) -> None:
     say(console, f"1 of 4: training {counted(len(runs), 'network')} to read {DATA}")
-    train_all(dict.fromkeys(runs, plan.options()), jobs)
+    train_all(runs, jobs)
 
 
 def _record_and_analyse(runs: Sequence[Job], plan: Plan, out: Path, jobs: int | None, console: Console) -> None:

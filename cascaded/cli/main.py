@@ -18,32 +18,30 @@ from cascaded import __version__
 from cascaded.errors import CascadedWarning, InputError
 
 COMMANDS = {
-    "demo": ("cascaded.cli.demo", "train eight small networks and see what they do, in five minutes"),
-    "predict": ("cascaded.cli.predict", "a trained network on your own pictures: its answer at every step"),
-    "train": ("cascaded.cli.train", "train one of the paper's models; kill it and resume as you like"),
-    "record": ("cascaded.cli.record", "run trained networks and store their logits at every step"),
-    "analyse": ("cascaded.cli.analyze", "everything the paper measures, from what was recorded"),
-    "reproduce": ("cascaded.cli.reproduce", "the paper's tables and figures, and its claims, from nothing"),
-    "report": ("cascaded.cli.report", "one page about some runs, and every figure as a file"),
-    "latency": ("cascaded.cli.latency", "measure the latency of early exit on this machine"),
-    "models": ("cascaded.cli.models", "trained networks to use at once, and your own to be kept or shared"),
-    "sweep": ("cascaded.cli.sweep", "train models x lambdas x seeds, side by side or on a cluster"),
-    "crossval": (
-        "cascaded.cli.crossval",
-        "a network a fold, recorded on the images it has not seen",
-    ),
-    "data": ("cascaded.cli.data", "what data there is, how it looks, and whether it is sound"),
-    "bench": ("cascaded.cli.bench", "time, memory and operations of a cascade, beside the published way"),
+    "demo": "evaluate trained networks on photographs, train a small one, and open the report",
+    "predict": "run a trained network on your own images and show its prediction at every step",
+    "train": "train a network; interrupt and resume it at any time",
+    "sweep": "train several methods, lambdas, seeds or folds, on this machine or on a Ray cluster",
+    "record": "run trained networks on a data set and save their outputs at every step",
+    "analyze": "compute the paper's measurements from recorded outputs",
+    "report": "write an HTML page and figure files about some runs",
+    "reproduce": "reproduce the paper's tables, figures and claims",
+    "latency": "measure how much time early exits save on this machine",
+    "models": "list, save and share trained networks",
+    "data": "list, show and check data sets",
+    "bench": "measure time, memory and operations, beside the published implementation",
 }
+"""Commands and what they do; the function of a command has its name, in a module of its name in `cascaded.cli`."""
+ALIASES = {"analyse": "analyze"}
 
 ABOUT = """usage: cascaded COMMAND [OPTIONS]
 
-Anytime prediction with cascaded networks: an answer at once, and a better one at every step.
+Anytime prediction with cascaded networks: a prediction after every step, and better ones the longer they run.
 
 commands:
 {commands}
 
-`cascaded COMMAND --help` tells more about each, `cascaded --version` which version this is.
+`cascaded COMMAND --help` lists the options of a command, `cascaded --version` prints the version.
 Example: cascaded train --data digits --epochs 5 --out runs/first
 """
 
@@ -54,13 +52,13 @@ def main() -> None:
         with _plain_warnings():
             run(sys.argv[1:])
     except InputError as error:
-        if os.environ.get("RANK", "0") == "0":  # of several processes that stumble over the same, one speaks
+        if os.environ.get("RANK", "0") == "0":  # several processes with the same error print it once
             print(f"cascaded: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stopped:
         print(f"cascaded: {str(stopped) or 'interrupted'}", file=sys.stderr)
         sys.exit(130)
-    except BrokenPipeError:  # whoever reads has had enough, as `| head` has
+    except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
 
@@ -82,20 +80,26 @@ def _plain_warnings() -> Iterator[None]:
 
 
 def run(arguments: list[str]) -> None:
-    """Find the command and hand it the rest of the line."""
+    """Find the command and call it with the rest of the line."""
     if not arguments:
-        raise InputError("no command given: say one of " + ", ".join(COMMANDS) + ", or cascaded --help")
+        raise InputError("no command given: give one of " + ", ".join(COMMANDS) + ", or cascaded --help")
     name, *rest = arguments
     if name in ("-h", "--help"):
         width = max(map(len, COMMANDS))
-        print(ABOUT.format(commands="\n".join(f"  {each:{width}}  {told}" for each, (_, told) in COMMANDS.items())))
+        print(ABOUT.format(commands="\n".join(f"  {each:{width}}  {what}" for each, what in COMMANDS.items())))
     elif name == "--version":
         print(f"cascaded {__version__}")
-    elif name in COMMANDS:
+    elif (command := ALIASES.get(name, name)) in COMMANDS:
         from cascaded.cli.usage import run_command
 
-        module, _ = COMMANDS[name]
-        run_command(getattr(import_module(module), name), name, rest)
+        module = import_module(f"cascaded.cli.{command}")
+        function = module.prepare(rest) if hasattr(module, "prepare") else getattr(module, command)
+        run_command(function, command, rest)
     else:
+        from cascaded.cli.usage import RENAMED_COMMANDS
+
+        if name in RENAMED_COMMANDS:
+            raise InputError(f"the command {name} is called {RENAMED_COMMANDS[name]}: see cascaded --help")
         near = get_close_matches(name, COMMANDS, n=1)
-        raise InputError(f"there is no command {name!r}: " + (f"say {near[0]}?" if near else "see cascaded --help"))
+        hint = f"did you mean {near[0]}?" if near else "see cascaded --help"
+        raise InputError(f"there is no command {name!r}: {hint}")

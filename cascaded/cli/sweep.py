@@ -1,26 +1,29 @@
-"""`cascaded sweep`: models x lambdas x seeds."""
+"""`cascaded sweep`: methods x lambdas x seeds."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
-from tyro.conf import DisallowNone
+from tyro.conf import DisallowNone, Fixed, Suppress
 
-from cascaded.errors import InputError
+from cascaded.cli.train import given_in
+from cascaded.cli.usage import value_of
+from cascaded.errors import InputError, at_least
 from cascaded.progress import cores, wide_console
-from cascaded.shell import help_default
-from cascaded.training.config import Spec
+from cascaded.shell import if_none, program
+from cascaded.traces.config import RecordingConfig
+from cascaded.training.config import DEFAULT_EXECUTION, FITTED, RECIPES, ExecutionConfig, RecipeName, RunConfig
 from cascaded.training.method import MethodName
-from cascaded.training.options import Options
-from cascaded.training.recipe import FITTED
-from cascaded.training.runs import read_spec
+from cascaded.training.runs import has_config, is_done, read_config
 from cascaded.training.sweep import Job, State, plan
 
 if TYPE_CHECKING:
@@ -32,113 +35,165 @@ LOOK = 0.5
 """Seconds between two looks at what is running."""
 
 
+@dataclass(frozen=True)
+class SharedConfig(RunConfig):
+    """What all runs of a sweep have in common; the other fields differ between them."""
+
+    method: Annotated[MethodName, Fixed, Suppress] = "cascaded-td"
+    lam: Annotated[None, Fixed, Suppress] = None
+    fold: Annotated[None, Fixed, Suppress] = None
+    seed: Annotated[int, Fixed, Suppress] = 0
+
+
 def sweep(
-    options: Annotated[Options, tyro.conf.arg(name="")],
+    config: Annotated[SharedConfig, tyro.conf.arg(name="")],
+    execution: Annotated[ExecutionConfig, tyro.conf.arg(name="")] = DEFAULT_EXECUTION,
     *,
-    models: tuple[MethodName, ...] = ("cascaded-td",),
-    lam: Annotated[tuple[str, ...], help_default("each model's own")] = (),
+    recipe: RecipeName = "laptop",
+    methods: tuple[MethodName, ...] = ("cascaded-td",),
+    lam: Annotated[tuple[str, ...], if_none("each method's own")] = (),
     seeds: tuple[int, ...] = (0,),
-    folds: Annotated[int | None, DisallowNone, help_default("no folds")] = None,
+    folds: Annotated[int | None, DisallowNone, if_none("no folds")] = None,
     out: Path = Path("runs"),
     engine: Literal["local", "ray"] = "local",
-    address: Annotated[str | None, DisallowNone, help_default("the cluster of this machine")] = None,
-    jobs: Annotated[int | None, DisallowNone, help_default("as many as cores allow")] = None,
+    address: Annotated[str | None, DisallowNone, if_none("the cluster of this machine")] = None,
+    num_workers: Annotated[int | None, DisallowNone, if_none("as many as cores allow")] = None,
     dry_run: bool = False,
+    kernel: str = "ews:0.9",
+    steps: Annotated[int | None, DisallowNone, if_none("until the output is constant; 70 under ews")] = None,
+    dtype: Literal["float32", "float16"] = "float32",
+    given: Annotated[tuple[str, ...], Fixed, Suppress] = (),
 ) -> None:
-    """Train models x lambdas x seeds as independent runs; the same command again goes on with what is not done.
+    """Train methods x lambdas x seeds as independent runs. Run the same command again to resume what is not finished.
 
-    Every run is kept in OUT/MODEL-lamLAMBDA/SEED, with what it said in log.txt. A run that fails does not stop others.
+    Every run is kept in OUT/METHOD-lamLAMBDA/SEED, with its output in log.txt. A run that fails does not stop others.
 
-    Example: cascaded sweep --data cifar10 --models cascaded-td cascaded-ce --lam 0 0.5 1 --seeds 0 1 --out runs/cifar10
+    With --folds, every run is then recorded on the fold that it was not trained on, so that every training image is
+    recorded once: `cascaded analyze OUT` joins the folds, and correlates latency with C-scores and centrality.
+
+    Example: cascaded sweep --data cifar10 --methods cascaded-td cascaded-ce --lam 0 0.5 1 --seeds 0 1
 
     Args:
-        options: Data, network, recipe; the same for all runs.
-        models: Which of the paper's models.
-        lam: Lambdas of the TD models. Models without one are trained once per seed.
-        seeds: The same for every model.
-        folds: Hold each of so many folds of the training images out once, in a run of its own.
-        out: Where the runs are kept.
+        config: What all runs have in common.
+        execution: How each of them is computed.
+        recipe: laptop: a narrow network within the hour on two cores; paper: the paper's training, for a GPU. Other
+            options override its values.
+        methods: Training methods.
+        lam: Lambdas of the TD methods. Methods without one are trained once per seed.
+        seeds: The same for every method.
+        folds: Hold out each of this many folds of the training images once, in a run of its own.
+        out: The folder of all runs.
         engine: Processes of this machine, or a Ray cluster whose machines share OUT.
         address: Address of the Ray cluster.
-        jobs: Runs at a time on this machine.
-        dry_run: Only say what would be done.
+        num_workers: Runs at a time on this machine.
+        dry_run: Only print what would be done.
+        kernel: With --folds: delay kernel of the recordings. Serial networks have no delays and are recorded without.
+        steps: With --folds: number of steps to record.
+        dtype: With --folds: float16 halves the size of the recordings.
+        given: Options that are not chosen from the number of images.
     """
-    if jobs is not None and jobs < 1:
-        raise InputError(f"--jobs is {jobs}: give at least 1")
-    if folds is not None and options.fold is not None:
+    at_least(1, num_workers=num_workers)
+    shared = RunConfig(**{field.name: getattr(config, field.name) for field in fields(RunConfig)})
+    jobs = plan(shared, methods, lam, seeds, out, folds)
+    started = next((job for job in jobs if has_config(job.folder)), None)
+    if started is not None:  # as the runs that are there have it
+        own = read_config(started.folder)
+        shared = replace(shared, **{name: getattr(own, name) for name in FITTED if name not in given})
+    elif not dry_run and recipe == "laptop":  # a dry run needs no data: it may not be here yet
+        shared = _fitted(jobs[0].config, given)
+    jobs = plan(shared, methods, lam, seeds, out, folds)
+    recording = RecordingConfig(split="validation", kernel=kernel, steps=steps, embeddings=True, dtype=dtype)
+    if folds is not None:
+        from cascaded.traces.protocols import check_config
+
+        check_config(recording)
+    train_jobs(jobs, execution, engine=engine, address=address, num_workers=num_workers, dry_run=dry_run)
+    if folds is not None and not dry_run:
+        _record_folds(jobs, recording, execution.device)
+        print(f"next: {program()} analyze {shlex.quote(str(out))}")
+
+
+def _record_folds(jobs: Sequence[Job], recording: RecordingConfig, device: str) -> None:
+    """Record every run on the fold that was held out of its training."""
+    from cascaded.traces.record import record
+    from cascaded.training.distributed import choose_device
+    from cascaded.training.load import load_run
+
+    if unfinished := [job.folder for job in jobs if not is_done(job.folder)]:
         raise InputError(
-            f"--folds is {folds} and --fold {options.fold}: say --folds for all of them, or --fold for one"
+            f"{len(unfinished)} of {len(jobs)} folds are not trained to the end, the first in {unfinished[0]}, another "
+            "process is training it: wait for it, then run the same command again"
         )
-    asked = plan(models, lam, seeds, out, folds)
-    begun = next((job for job in asked if (job.folder / "spec.json").exists()), None)
-    if begun is not None:  # as the runs that are there have it
-        own = read_spec(begun.folder).recipe
-        options = replace(options, **{name: getattr(own, name) for name in FITTED if getattr(options, name) is None})
-    elif not dry_run:  # a dry run needs no data: it may not be here yet
-        options = _fitted(options, asked[0])
-    train_jobs(dict.fromkeys(asked, options), engine=engine, address=address, jobs=jobs, dry_run=dry_run)
+    for job in jobs:
+        serial = job.config.get_method().schedule == "serial"
+        own = replace(recording, kernel="osd", steps=None) if serial else recording
+        for file, new in record(load_run(job.folder, choose_device(device)), own).items():
+            print(f"wrote {file}" if new else f"exists already: {file}")
+
+
+def prepare(words: Sequence[str]) -> Callable[..., None]:
+    """The command with the defaults of the recipe that its words name."""
+    recipe = RECIPES.get(value_of(words, "--recipe") or "laptop", RECIPES["laptop"])
+    shared = SharedConfig(**{field.name: getattr(recipe, field.name) for field in fields(RunConfig)})
+    return partial(sweep, config=shared, given=given_in(words))
 
 
 def train_jobs(
-    asked: Mapping[Job, Options],
+    jobs: Sequence[Job],
+    execution: ExecutionConfig = DEFAULT_EXECUTION,
     *,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
-    jobs: int | None = None,
+    num_workers: int | None = None,
     dry_run: bool = False,
 ) -> None:
-    """Train some runs, with a table of how far each is; raises `InputError` at the end if one has failed.
+    """Train some runs, with a table of their progress; raises `InputError` at the end if one has failed.
 
     Args:
-        asked: The runs, each with its data, network and recipe; how it is computed is the same for all. Those that are
-            done are left alone, and those that were interrupted go on.
+        jobs: The runs. Those that are finished are skipped, and those that were interrupted are resumed.
+        execution: How each of them is computed.
         engine: Processes of this machine, or a Ray cluster.
         address: Of the cluster.
-        jobs: Runs at a time on this machine.
-        dry_run: Only say what would be done.
+        num_workers: Runs at a time on this machine.
+        dry_run: Only print what would be done.
     """
-    # what is wrong with a run is said before the first one starts
-    states: dict[Job, State] = {job: job.state(_spec(options, job)) for job, options in asked.items()}
+    # what is wrong with a run is raised before the first one starts
+    states: dict[Job, State] = {job: job.state() for job in jobs}
     outcomes: dict[Job, Outcome] = {}
     waiting = [job for job, state in states.items() if state == "waiting"]
     if waiting and not dry_run:
-        made = _engine(engine, asked[waiting[0]], min(jobs or len(waiting), len(waiting)), address)
-        exact = {job: asked[job].with_recipe(_spec(asked[job], job).recipe) for job in waiting}
-        _train_all(made, {job: replace(each, threads=None) for job, each in exact.items()}, states, outcomes)
+        made = _engine(engine, execution, min(num_workers or len(waiting), len(waiting)), address)
+        words = {job: job.arguments(replace(execution, threads=None)) for job in waiting}
+        _train_all(made, words, states, outcomes)
     _conclude(states, outcomes, dry_run)
 
 
-def _spec(options: Options, job: Job) -> Spec:
-    spec = options.spec(job.model, job.lam, job.seed)
-    return replace(spec, fold=job.fold) if job.fold else spec
-
-
-def _fitted(options: Options, job: Job) -> Options:
-    """Options with batch size and epochs chosen once, so that they are the same for all runs."""
+def _fitted(config: RunConfig, given: Sequence[str]) -> RunConfig:
+    """Batch size and epochs chosen once, so that they are the same for all runs."""
     from cascaded.training.fit import fit
 
-    spec, lines = fit(_spec(options, job), options)
+    config, lines = fit(config, given)
     for line in lines:
         print(line, file=sys.stderr)
-    return options.with_recipe(spec.recipe)
+    return config
 
 
-def _engine(name: str, options: Options, runs: int, address: str | None) -> Engine:
+def _engine(name: str, execution: ExecutionConfig, runs: int, address: str | None) -> Engine:
     """What computes so many runs at a time; on this machine no more than it has cores or, if it has any, GPUs."""
     from cascaded.training.engines import Local, Ray
 
-    on_gpu = options.device in ("auto", "cuda")
+    on_gpu = execution.device in ("auto", "cuda")
     if name == "ray":
-        return Ray(options.threads or 1, on_gpu, address)
+        return Ray(execution.threads or 1, on_gpu, address)
     import torch
 
     gpus = torch.cuda.device_count() if on_gpu else 0
     slots = min(runs, gpus or cores())
-    return Local(slots, options.threads or max(1, cores() // slots), gpus)
+    return Local(slots, execution.threads or max(1, cores() // slots), gpus)
 
 
 def _train_all(
-    engine: Engine, waiting: Mapping[Job, Options], states: dict[Job, State], outcomes: dict[Job, Outcome]
+    engine: Engine, waiting: Mapping[Job, list[str]], states: dict[Job, State], outcomes: dict[Job, Outcome]
 ) -> None:
     """Keep the engine busy until nothing is left."""
     from rich.console import Console
@@ -151,7 +206,7 @@ def _train_all(
             while queue or "running" in states.values():
                 while queue and engine.has_room():
                     job = queue.pop(0)
-                    engine.start(job, [*waiting[job].arguments(), *job.arguments()])
+                    engine.start(job, waiting[job])
                     states[job] = "running"
                 for job, outcome in engine.ended().items():
                     states[job], outcomes[job] = ("failed" if outcome.code else "done"), outcome
@@ -197,7 +252,9 @@ def _table(states: dict[Job, State], outcomes: dict[Job, Outcome]) -> Table:
         colour = colours.get(state, "")
         shown = f"[{colour}]{state}[/]" if colour else state
         outcome = outcomes.get(job)
-        table.add_row(job.name, str(job.seed), shown, _told(job, state, outcome), outcome.place if outcome else "")
+        table.add_row(
+            job.name, str(job.config.seed), shown, _told(job, state, outcome), outcome.place if outcome else ""
+        )
     return table
 
 
@@ -208,7 +265,7 @@ def _told(job: Job, state: State, outcome: Outcome | None) -> str:
     from cascaded.training.engines import LOG
 
     if state != "failed" or outcome is None:
-        return job.told()
+        return job.progress()
     log = job.folder / LOG
     said = log.read_text(errors="replace").split("\n") if log.exists() else []
     return escape(next((line for line in reversed(said) if line.strip()), f"ended with code {outcome.code}"))

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from tyro.conf import DisallowNone
+from tyro.conf import DisallowNone, Fixed, Suppress
 from tyro.constructors import PrimitiveConstructorSpec
 
+from cascaded.cli.usage import value_of
 from cascaded.errors import InputError
-from cascaded.shell import help_default, program
-from cascaded.training.config import Spec
-from cascaded.training.method import MethodName
-from cascaded.training.options import DEFAULT, Options
+from cascaded.shell import help_default, if_none, program
+from cascaded.training.config import DEFAULT_EXECUTION, FITTED, RECIPES, ExecutionConfig, RecipeName, RunConfig
+from cascaded.training.runs import CONFIG, has_config, read_config, resolve_init, resume_command, run_to_resume
 
 OUT = Path("runs/run")
 
@@ -31,93 +32,99 @@ FLAG_OR_RUN = PrimitiveConstructorSpec(
 
 
 def train(
-    options: Annotated[Options, tyro.conf.arg(name="")],
+    config: Annotated[RunConfig, tyro.conf.arg(name="")] = RECIPES["laptop"],
+    execution: Annotated[ExecutionConfig, tyro.conf.arg(name="")] = DEFAULT_EXECUTION,
     *,
-    model: Annotated[MethodName | None, DisallowNone, help_default(DEFAULT.model)] = None,
-    lam: Annotated[str | None, DisallowNone, help_default("the model's own")] = None,
-    seed: Annotated[int | None, DisallowNone, help_default("0")] = None,
-    out: Annotated[Path | None, DisallowNone, help_default(str(OUT))] = None,
+    recipe: RecipeName = "laptop",
+    out: Annotated[Path | None, DisallowNone, if_none(str(OUT))] = None,
     resume: Annotated[bool | Path, FLAG_OR_RUN, help_default("no")] = False,
+    given: Annotated[tuple[str, ...], Fixed, Suppress] = (),
+    resumed: Annotated[Path | None, Fixed, Suppress] = None,
 ) -> None:
-    """Train one of the paper's models. It can be killed at any moment: --resume RUN continues exactly where it was.
+    """Train one network. It can be killed at any moment: --resume RUN continues exactly where it was.
 
-    Writes OUT/SEED/: spec.json, metrics.jsonl (a line per epoch) and the last two checkpoints.
+    Writes OUT/SEED/: config.json, metrics.jsonl (one line per epoch) and the last two checkpoints.
 
-    With few training images, the laptop recipe takes smaller batches and more epochs, and prints which.
+    With few training images, the laptop recipe uses smaller batches and more epochs, and prints which.
 
-    Several GPUs or machines: torchrun --nproc-per-node 4 -m cascaded train ... (the batch is shared out).
+    Several GPUs or machines: torchrun --nproc-per-node 4 -m cascaded train ... (each batch is divided between them).
 
-    Example: cascaded train --data cifar10 --model cascaded-td --lam 0.0 --recipe laptop --out runs/td0
+    Example: cascaded train --data cifar10 --method cascaded-td --lam 0 --recipe laptop --out runs/td0
 
     Example: cascaded train --resume runs/td0
 
     Args:
-        options: Data, network, recipe.
-        model: Which of the paper's models.
-        lam: Lambda of a TD model: a number from 0 to 1, or several that it runs through over the epochs, as in 1:0.
-        seed: Draws weights, order and augmentation; the run is kept in OUT/SEED.
-        out: Where runs of this name are kept.
-        resume: Continue a run with the options in its spec.json: the one in this folder, or without a folder the one
-            in OUT, which is begun if there is none.
+        config: Configuration of the run.
+        execution: How it is computed.
+        recipe: laptop: a narrow network within the hour on two cores; paper: the paper's training, for a GPU. Other
+            options override its values.
+        out: The folder of runs of this name; the run is kept in OUT/SEED.
+        resume: Resume a run with the configuration in its folder: the run in this folder or, without a folder, the
+            one in OUT, which is started if there is none.
+        given: Options that are not chosen from the number of images.
+        resumed: The run that is resumed.
     """
-    folder = _folder(resume, out, seed)
-    spec, notes = _spec(options, model, lam, seed, folder, bool(resume))
+    folder = resumed or (resume if isinstance(resume, Path) else (out or OUT) / str(config.seed))
+    config, start = resolve_init(config)
+    notes: list[str] = []
+    if _is_main() and resumed is None and recipe == "laptop":
+        from cascaded.training.fit import fit
+
+        config, notes = fit(config, given)
     import torch
 
-    from cascaded.training.distributed import choose_device
-    from cascaded.training.loop import StoppedError, Where
+    from cascaded.training.loop import StoppedError
     from cascaded.training.loop import train as train_run
-    from cascaded.training.runs import resume_command
 
-    if options.threads is not None:
-        torch.set_num_threads(options.threads)
-    if options.deterministic:
+    if execution.threads is not None:
+        torch.set_num_threads(execution.threads)
+    if execution.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
         torch.use_deterministic_algorithms(True)
-    where = Where(choose_device(options.device), options.checkpoint_seconds, options.tensorboard, options.start)
     try:
-        metrics = train_run(spec, folder, where, resume=bool(resume), on_begin=lambda: _print(notes))
+        metrics = train_run(
+            config, folder, execution, init_from=start, resume=bool(resume), on_begin=lambda: _print(notes)
+        )
     except StoppedError as stopped:
         raise KeyboardInterrupt(f"{stopped}: resume it with {resume_command(folder)}") from stopped
     if metrics is not None:  # in the process that writes
         _conclude(folder, metrics)
 
 
-def _leads() -> bool:
-    """Whether this is the process that reads and writes the run's folder; it gives its spec to the others."""
+def prepare(words: Sequence[str]) -> Callable[..., None]:
+    """The command with the defaults that its words name: those of a recipe, or of the run that is resumed."""
+    resumed, recipe = _resumed(words), value_of(words, "--recipe")
+    if resumed is not None and recipe is not None:
+        raise InputError(f"--recipe is {recipe}, and a run that is resumed has its own: leave --recipe out")
+    config = read_config(resumed) if resumed is not None else RECIPES.get(recipe or "laptop", RECIPES["laptop"])
+    return partial(train, config=config, resumed=resumed, given=given_in(words))
+
+
+def given_in(words: Sequence[str]) -> tuple[str, ...]:
+    """Which of the values that can be chosen from the number of images are on a command line."""
+    return tuple(name for name in FITTED if value_of(words, f"--{name.replace('_', '-')}") is not None)
+
+
+def _resumed(words: Sequence[str]) -> Path | None:
+    """The run that a command line resumes, if there is one; other processes get its configuration from the main one."""
+    place, out, seed = (value_of(words, option) for option in ("--resume", "--out", "--seed"))
+    if place is None or not _is_main():
+        return None
+    if place and out:
+        raise InputError(f"--resume is {place} and --out is {out}: give one of them")
+    number = int(seed) if seed and seed.isdecimal() else None
+    if place:
+        return run_to_resume(Path(place), number)
+    folder = Path(out or OUT)
+    if number is None and list(folder.glob(f"*/{CONFIG}")):
+        return run_to_resume(folder)
+    folder /= str(number or 0)
+    return folder if has_config(folder) else None
+
+
+def _is_main() -> bool:
+    """Whether this is the process that reads and writes the run's folder."""
     return os.environ.get("RANK", "0") == "0"
-
-
-def _folder(resume: bool | Path, out: Path | None, seed: int | None) -> Path:
-    """The folder of the run, new or to be resumed."""
-    from cascaded.training.runs import run_to_resume
-
-    if isinstance(resume, Path) and out is not None:
-        raise InputError(f"--resume is {resume} and --out is {out}: give one of them")
-    if isinstance(resume, Path):
-        return run_to_resume(resume, seed) if _leads() else resume
-    out = out or OUT
-    if resume and seed is None and _leads() and list(out.glob("*/spec.json")):
-        return run_to_resume(out)
-    return out / str(seed or DEFAULT.seed)
-
-
-def _spec(
-    options: Options, model: str | None, lam: str | None, seed: int | None, folder: Path, resume: bool
-) -> tuple[Spec, list[str]]:
-    """What the run is, and what to print about it when it begins.
-
-    A run that is resumed is what its own file says; options that are given must not differ.
-    """
-    from cascaded.training.runs import read_spec
-
-    if not _leads():
-        return options.spec(model, lam, seed), []
-    if resume and (folder / "spec.json").exists():
-        return options.spec(model, lam, seed, base=read_spec(folder)), []
-    from cascaded.training.fit import fit
-
-    return fit(options.spec(model, lam, seed), options)
 
 
 def _print(notes: Sequence[str]) -> None:

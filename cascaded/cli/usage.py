@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from difflib import get_close_matches
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from typing import Any
 
 import tyro
@@ -20,6 +20,33 @@ try:  # an interface that tyro may change: without it, tyro explains the same in
 except ImportError:
     tyro_errors = None
 
+RENAMED_COMMANDS = {"clock": "latency", "crossval": "sweep --folds 10"}
+RENAMED = {
+    "--again": ("--overwrite",),
+    "--as-is": ("--no-train",),
+    "--batch": ("--batch-size",),
+    "--decay": ("--weight-decay",),
+    "--data-limit": ("--max-images",),
+    "--failing": ("--unsettled-fraction",),
+    "--fine": ("--kernel",),
+    "--half": ("--dtype float16",),
+    "--held-out": ("--val-fraction",),
+    "--image": ("--image-column",),
+    "--jobs": ("--num-workers",),
+    "--label": ("--label-column",),
+    "--limit": ("--max-images",),
+    "--model": ("--method", "--methods", "--arch"),
+    "--models": ("--methods", "--arch"),
+    "--network": ("--arch",),
+    "--noisy": ("--noise-frames",),
+    "--rate": ("--lr",),
+    "--schedule": ("--lr-schedule",),
+    "--size": ("--image-size",),
+    "--start": ("--init-from",),
+    "--states": ("--activations",),
+    "--stop": ("--threshold",),
+}
+"""Options of version 0.1 and their new names, of which a command has one."""
 KINDS = {"INT": "a whole number", "FLOAT": "a number", "PATH": "a path", "STR": "a word"}
 
 
@@ -27,6 +54,17 @@ def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -
     """Call a command with what stands on the command line; a line that does not fit it is an `InputError`."""
     with parse_errors(lambda event: explained(event, function, name, words)):
         tyro.cli(function, prog=f"cascaded {name}", args=words)
+
+
+def value_of(words: Sequence[str], option: str) -> str | None:
+    """The value of an option on a command line; empty if it has none, None if the option is not there."""
+    for word, after in zip_longest(words, words[1:]):
+        name, equals, value = word.partition("=")
+        if word == "--":
+            return None
+        if name.replace("_", "-") == option:
+            return value if equals else "" if after is None or after.startswith("-") else after
+    return None
 
 
 @contextmanager
@@ -73,6 +111,9 @@ def _unknown(function: Callable[..., Any], name: str, words: Sequence[str]) -> s
         option = word.partition("=")[0].replace("_", "-")
         if option in known or not re.match(r"--?[a-zA-Z]", option):
             continue
+        for new in RENAMED.get(option, ()):
+            if new.split()[0] in known:
+                return f"{option} is called {new}"
         near = [each for each in known if each.startswith(option)] or get_close_matches(option, known, n=1)
         way = f"did you mean {near[0]}?" if near else f"see {program()} {name} --help"
         return f"there is no option {option} of cascaded {name}: {way}"

@@ -11,8 +11,8 @@ from typing import Any
 from cascaded.errors import InputError
 from cascaded.files import read_json, write_json
 from cascaded.traces.config import RecordingConfig
-from cascaded.training.method import make_method
-from cascaded.training.options import Options
+from cascaded.training.config import RECIPES, RunConfig
+from cascaded.training.method import get_method
 from cascaded.training.sweep import Job, plan
 
 DATA, OTHER = "cluttered-digits", "photographs"
@@ -53,14 +53,25 @@ class Plan:
     watched: int = 20
     learned: int = 30
 
-    def options(self) -> Options:
+    def config(self) -> RunConfig:
         """Data, network and recipe, the same for all runs: a ResNet-18 of 8 channels, settled at step 9."""
-        recipe = {"epochs": self.epochs, "batch": min(BATCH, self.limit or BATCH), "rate": 0.08}
-        return Options(DATA, width=8, limit=self.limit, schedule="one-cycle", **recipe)
+        return replace(
+            RECIPES["laptop"],
+            data=DATA,
+            width=8,
+            max_images=self.limit,
+            epochs=self.epochs,
+            batch_size=min(BATCH, self.limit or BATCH),
+            lr=0.08,
+        )
 
     def jobs(self, seeds: Sequence[int], out: Path) -> list[Job]:
         """The runs of all seeds, model by model."""
-        return [job for model, lam in self.models for job in plan((model,), (lam,) if lam else (), seeds, out)]
+        return [
+            job
+            for model, lam in self.models
+            for job in plan(self.config(), (model,), (lam,) if lam else (), seeds, out)
+        ]
 
     def shown(self, job: Job) -> list[RecordingConfig]:
         """What the network of a run is shown."""
@@ -71,7 +82,7 @@ class Plan:
             persistent,
             replace(persistent, protocol="transient"),
         ]
-        if make_method(job.model).schedule == "serial":  # where nothing is delayed, time is as fine as it gets
+        if get_method(job.config.method).schedule == "serial":  # where nothing is delayed, time is as fine as it gets
             return [replace(test, embeddings=True, activations=self.watched), *own]
         return [replace(test, activations=self.watched), *own, *self._in_fine_time()]
 
@@ -105,7 +116,7 @@ QUICK = Plan(
 def keep(plan: Plan, out: Path) -> None:
     """Say in a demo's folder what it is; a folder that holds another one is refused, so that none are mixed."""
     file, asked = out / "demo.json", json.loads(json.dumps(asdict(plan)))  # as it is read back
-    if file.exists() and list(out.glob("runs/*/*/spec.json")):
+    if file.exists() and list(out.glob("runs/*/*/config.json")):
         if differences := _differences(read_json(file), asked):
             told = ", ".join(differences)
             raise InputError(f"{out} holds another demo ({told}): ask for that one, or choose another --out")

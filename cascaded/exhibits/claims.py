@@ -65,7 +65,7 @@ def _meant(test: Test, one: Condition[Asked], other: Condition[Asked]) -> bool:
     """Whether a claim is about these two: the models it names, alike in everything else."""
     if test.b is None or not (test.a(*role(one)) and test.b(*role(other))):
         return False
-    return kind_of(one.group.first, "model", "lam") == kind_of(other.group.first, "model", "lam")
+    return kind_of(one.group.first, "method", "lam") == kind_of(other.group.first, "method", "lam")
 
 
 def _turned(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _some_lack(material: Material, asked: Asked, metric: str, who: Sequence[Cond
 
 
 def _untrained(asked: Asked, who: Sequence[Condition[Asked]]) -> str:
-    trained = all(each.group.first.spec.recipe.noise == asked.noise for each in who)
+    trained = all(each.group.first.config.noise == asked.noise for each in who)
     return " (not trained with it)" if asked.noise and not trained else ""
 
 
@@ -168,7 +168,7 @@ def _way(material: Material, tests: list[Test]) -> tuple[str, str]:
     """Why a claim was not measured, and the command that comes next."""
     first, taxonomy = tests[0], tests[0].analysis == "taxonomic_compliance"
     models = "cascaded-td cascaded-ce serial-td-multihead"
-    needed = f"cascaded sweep {material.data} --models {models} --lam 0 1 --out runs/models"
+    needed = f"cascaded sweep {material.data} --methods {models} --lam 0 1 --out runs/models"
     about = [each for each in material.conditions if first.a(*role(each))]
     against = [each for each in material.conditions if first.b and first.b(*role(each))]
     if not about or (first.b and not against):

@@ -110,7 +110,7 @@ def _leftovers(material: Material, notes: tuple[str, ...]) -> tuple[Section, ...
 
 
 def _title(material: Material) -> str:
-    data = list(dict.fromkeys(Path(subject.spec.data).name for subject in material.subjects))
+    data = list(dict.fromkeys(Path(subject.config.data).name for subject in material.subjects))
     return f"Anytime prediction on {', '.join(data[:3])}{' and more' if len(data) > 3 else ''}"
 
 
@@ -159,17 +159,17 @@ def _in_order(material: Material) -> list[Subject]:
 
 def _run_line(subject: Subject, material: Material) -> RunLine:
     """What is told of a run: what it is, how long it took, how it ended."""
-    spec, run = subject.spec, subject.runs[0]
+    config, run = subject.config, subject.runs[0]
     metrics = [line for each in subject.runs for line in read_metrics(each)[-1:]]
     analysed = _seconds(material.results(subject))
     accuracy = (metrics[0].get("test") or metrics[0].get("accuracy") or [None])[-1] if metrics else None
     label = next(each.label for each in material.conditions if subject in _subjects(each))
     facts = {
         "accuracy": "" if accuracy is None else f"{100 * accuracy:.1f} %",
-        "data": spec.data,
-        "network": f"{spec.network}, width {spec.recipe.width}",
-        "seed": str(spec.seed),
-        "epochs": f"{metrics[0]['epoch'] if metrics else 0} of {spec.recipe.epochs}",
+        "data": config.data,
+        "network": f"{config.arch}, width {config.width}",
+        "seed": str(config.seed),
+        "epochs": f"{metrics[0]['epoch'] if metrics else 0} of {config.epochs}",
         "trained": "" if not metrics else minutes(sum(line["seconds"] for line in metrics)),
         "analysed": minutes(analysed) if analysed else "not yet",
     }
@@ -190,5 +190,5 @@ def _made_with(material: Material) -> dict[str, str]:
     """The versions that the first run was made with."""
     from cascaded.files import read_json
 
-    told = read_json(material.subjects[0].runs[0] / "spec.json").get("made_with", {})
+    told = read_json(material.subjects[0].runs[0] / "config.json").get("made_with", {})
     return {name: str(version) for name, version in told.items() if name != "cascaded"}

@@ -15,7 +15,7 @@ RUN = "\0"
 """Stands for the runs in a command until it is known which."""
 COARSE = "cifar100"
 """The data whose classes have a coarser level."""
-TRAIN_COARSE = f"cascaded sweep --data {COARSE} --models cascaded-td cascaded-ce --lam 0 --out runs/{COARSE}"
+TRAIN_COARSE = f"cascaded sweep --data {COARSE} --methods cascaded-td cascaded-ce --lam 0 --out runs/{COARSE}"
 
 
 def gaps(material: Material, *names: str, subjects: Sequence[Subject] = ()) -> tuple[Missing, ...]:
@@ -51,7 +51,7 @@ def _wanting(subject: Subject, name: str, material: Material) -> list[str]:
     if ANALYSES[name].ask(subject, Settings()):
         return [f"cascaded analyse {RUN} --only {name}"]
     if name == "taxonomic_compliance":
-        return [f"cascaded record {RUN}" if subject.spec.data == COARSE else TRAIN_COARSE]
+        return [f"cascaded record {RUN}" if subject.config.data == COARSE else TRAIN_COARSE]
     run = shlex.quote(subject.runs[0].as_posix())
     found = [each.strip() for each in missing(subject, name).replace(run, RUN).split(";")]
     if not found[0].startswith("cascaded "):  # a sentence: no command would do

@@ -80,7 +80,7 @@ def unexplored(material: Material, shown: Sequence[Explorer]) -> tuple[Missing, 
         return (wanting(material),)
     own = {material.names[each.label] for each in material.conditions if each.label == each.group.label}
     first = {watched.of for watched in shown[0].models}
-    if len(shown) > 1 and len({subject.spec.data for subject in material.subjects}) > 1:
+    if len(shown) > 1 and len({subject.config.data for subject in material.subjects}) > 1:
         first = {watched.of for explorer in shown for watched in explorer.models}  # each data has its own
     lacking = [name for name in material.names.values() if name in own - first]
     if not lacking:
@@ -129,7 +129,7 @@ def explorers(material: Material, found: list[Seen]) -> tuple[Explorer, ...]:
 def _contrasting(material: Material, some: list[Seen]) -> list[Seen]:
     """The first model, then one that was taught at its last step alone, if there is one: these two are shown first."""
     taught_late = {
-        each.group.label for each in material.conditions if isinstance(each.group.first.spec.method.loss, CE)
+        each.group.label for each in material.conditions if isinstance(each.group.first.config.get_method().loss, CE)
     }
     late = [each for each in some[1:] if each.label in taught_late][:1]
     return [*some[:1], *late, *(each for each in some[1:] if each not in late)]
@@ -140,7 +140,7 @@ def _watched(material: Material, each: Seen) -> Watched:
 
     origin, states = each.states.config, each.states
     name = material.names[each.label]
-    own = next(c.group.first.spec.method.schedule for c in material.conditions if c.group.label == each.label)
+    own = next(c.group.first.config.get_method().schedule for c in material.conditions if c.group.label == each.label)
     fine = f", {origin.kernel}" if is_fine(origin.kernel) else ""
     other = f", {origin.schedule}" if origin.schedule != own else ""
     probabilities = softmax(states.logits).astype(np.float32)

@@ -48,11 +48,15 @@ class Material:
     @property
     def data(self) -> str:
         """The data of the first run, with what else its images depend on, as options of `train` and `sweep`."""
-        spec = self.subjects[0].spec
-        image, label = spec.columns
-        given = {"data": spec.data, "size": spec.size, "image": image, "label": label}
+        config = self.subjects[0].config
+        given = {
+            "data": config.data,
+            "image-size": config.image_size,
+            "image-column": config.image_column,
+            "label-column": config.label_column,
+        }
         words = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
-        return shlex.join([*words, *(("--classes", *spec.classes) if spec.classes else ())])
+        return shlex.join([*words, *(("--classes", *config.classes) if config.classes else ())])
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -137,7 +141,7 @@ OTHER = ", other schedule"
 def role(condition: Condition[Asked]) -> tuple[str, str]:
     """Which of the paper's models a condition is, and its lambda; under another schedule than its own it is another."""
     first = condition.group.first
-    return first.spec.model + ("" if condition.label == condition.group.label else OTHER), first.lam
+    return first.config.method + ("" if condition.label == condition.group.label else OTHER), first.lam
 
 
 def gather(places: Sequence[Path], compared: Path | None = None) -> Material:

@@ -44,7 +44,7 @@ def _untrained(material: Material, *analyses: str) -> tuple[str, ...]:
     for asked in (each for analysis in analyses for each in material.rows(analysis)):
         for condition in material.conditions:
             tested = any(asked.row in by_row for by_row in condition.by_seed.values())
-            if tested and condition.group.first.spec.recipe.noise != asked.noise:
+            if tested and condition.group.first.config.noise != asked.noise:
                 found[f"{material.names[condition.label]} was not trained with {asked.noise}."] = None
     return tuple(found)
 

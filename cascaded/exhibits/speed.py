@@ -142,7 +142,7 @@ def _before_lambdas(material: Material) -> tuple[Missing, ...]:
     """What comes before lambdas can be held against each other."""
     if len(material.subjects) > 1 and not material.rows("speed_accuracy"):
         return gaps(material, "speed_accuracy")
-    train = f"cascaded sweep {material.data} --models cascaded-td cascaded-ce --lam 0 0.5 1 --out runs/lambdas"
+    train = f"cascaded sweep {material.data} --methods cascaded-td cascaded-ce --lam 0 0.5 1 --out runs/lambdas"
     return (Missing("runs that differ in lambda alone, recorded alike", train),)
 
 
@@ -154,7 +154,7 @@ def _lambda_figures(material: Material, asked: Asked) -> list[Figure]:
         (model, lam), first = role(known[label]), known[label].group.first
         schedule, _, kind = model.partition("-")
         if kind in ("td", "ce"):
-            families.setdefault((schedule, kind_of(first, "model", "lam")), {})[lam or "CE"] = told
+            families.setdefault((schedule, kind_of(first, "method", "lam")), {})[lam or "CE"] = told
     return [
         _lambda_figure(schedule, told, asked) for (schedule, _), told in families.items() if len(set(told) - {"CE"}) > 1
     ]
@@ -190,7 +190,7 @@ def _curve(way: str, unit: str) -> Any:
 
 def _chance(material: Material, asked: Asked) -> tuple[Level, ...]:
     classes = {
-        len(each.group.first.spec.classes) or _classes(each.group.first.runs[0])
+        len(each.group.first.config.classes) or _classes(each.group.first.runs[0])
         for each in material.conditions
         if any(asked.row in by_row for by_row in each.by_seed.values())
     }

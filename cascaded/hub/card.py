@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cascaded import __version__
 from cascaded.data.catalogue import SOURCES
 from cascaded.exhibits.names import spoken
 from cascaded.progress import counted, readable
 from cascaded.results.subjects import Subject
-from cascaded.training.config import Spec
-from cascaded.training.load import told_shape
-from cascaded.training.method import TD
-from cascaded.training.options import Options
-from cascaded.training.recipe import RECIPES, Recipe
+from cascaded.training.config import RECIPES, RunConfig, train_args
+from cascaded.training.load import describe_shape
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCard, ModelCardData
@@ -74,10 +70,10 @@ cascaded predict photo.jpg --model {{ name }}  # the answer as it changes over t
 {% for each in limits -%}
 - {{ each }}
 {% endfor %}
-## Its spec
+## Its configuration
 
 {% if command -%}
-With cascaded {{ version }} this trains by the same spec:
+This trains with the same configuration:
 
 ```bash
 {{ command }}
@@ -106,14 +102,14 @@ def model_card(net: Pretrained, name: str = "", license: str | None = None, note
     """
     from huggingface_hub import ModelCard
 
-    name, data = readable(name or model_name(net.spec)), readable(net.spec.data)
+    name, data = readable(name or model_name(net.config)), readable(net.config.data)
     return ModelCard.from_template(
         card_data=metadata(net, name, license),
         template_str=TEMPLATE,
         name=name,
-        model=model_name(net.spec),
+        model=model_name(net.config),
         data=data,
-        measured=f"{len(net.classes)} of the classes of {data}" if net.spec.classes else data,
+        measured=f"{len(net.classes)} of the classes of {data}" if net.config.classes else data,
         schedule=SCHEDULES[net.schedule].format(steps=net.steps),
         paper=PAPER,
         facts=facts(net),
@@ -123,8 +119,7 @@ def model_card(net: Pretrained, name: str = "", license: str | None = None, note
         steps=net.steps,
         classes=len(net.classes),
         limits=limits(net),
-        command=command(net.spec),
-        version=__version__,
+        command=command(net.config),
     )
 
 
@@ -132,37 +127,42 @@ def metadata(net: Pretrained, name: str, license: str | None) -> ModelCardData:
     """What the hub reads of a card."""
     from huggingface_hub import EvalResult, ModelCardData
 
-    spec = net.spec
-    known = SOURCES.get(spec.data)
+    config = net.config
+    known = SOURCES.get(config.data)
     data = known.hub if known else None
-    as_there = not (spec.classes or spec.size or any(spec.columns))  # else its accuracy is of another task
+    as_there = not (
+        config.classes or config.image_size or config.image_column or config.label_column
+    )  # else its accuracy is of another task
     told: dict[str, Any] = net._hub_mixin_info.model_card_data.to_dict()
     if data and as_there and net.accuracy:
-        last = EvalResult("image-classification", data, spec.data, "accuracy", round(net.accuracy[-1], 4))
+        last = EvalResult("image-classification", data, config.data, "accuracy", round(net.accuracy[-1], 4))
         told |= {"model_name": name, "eval_results": [last]}
     return ModelCardData(**told, license=license, datasets=[data] if data else None, metrics=["accuracy"])
 
 
-def model_name(spec: Spec) -> str:
+def model_name(config: RunConfig) -> str:
     """What the paper calls the model of a run: CascadedTD(0)."""
-    return spoken(Subject((), spec, Path()).label)
+    return spoken(Subject((), config, Path()).label)
 
 
 def facts(net: Pretrained) -> list[tuple[str, str]]:
     """What there is to know of a network, a line each."""
-    spec, recipe = net.spec, net.spec.recipe
-    course = "that rises and falls once" if recipe.schedule == "one-cycle" else "that falls in steps"
-    rate = f"a rate of {recipe.rate:g} {course}"
-    images = f"{told_shape(net.inputs.shape)}, {len(net.classes)} classes"
+    config = net.config
+    course = "that rises and falls once" if config.lr_schedule == "one-cycle" else "that falls in steps"
+    rate = f"a rate of {config.lr:g} {course}"
+    images = f"{describe_shape(net.inputs.shape)}, {len(net.classes)} classes"
     told = [
-        ("model", f"{model_name(spec)}, `{spec.model}`"),
-        ("network", f"{spec.network} of width {recipe.width}, {parameters(net):,} parameters"),
-        ("data", f"{spec.data}: {images}"),
-        ("training", f"{counted(recipe.epochs, 'epoch')} in batches of {recipe.batch}, {rate}, seed {spec.seed}"),
-        ("limit", spec.limit and f"{counted(spec.limit, 'training image')}, the same of every class"),
-        ("fold", spec.fold and f"{spec.fold[0]} of {spec.fold[1]}, held out of the training images"),
-        ("start", spec.start and f"weights of another run, SHA-256 {spec.start}"),
-        ("noise", recipe.noise and f"{recipe.noise}, as an augmentation"),
+        ("model", f"{model_name(config)}, `{config.method}`"),
+        ("network", f"{config.arch} of width {config.width}, {parameters(net):,} parameters"),
+        ("data", f"{config.data}: {images}"),
+        (
+            "training",
+            f"{counted(config.epochs, 'epoch')} in batches of {config.batch_size}, {rate}, seed {config.seed}",
+        ),
+        ("limit", config.max_images and f"{counted(config.max_images, 'training image')}, the same of every class"),
+        ("fold", config.fold and f"{config.fold[0]} of {config.fold[1]}, held out of the training images"),
+        ("start", config.init_from and f"weights of another run, SHA-256 {config.init_from}"),
+        ("noise", config.noise and f"{config.noise}, as an augmentation"),
     ]
     return [(what, readable(each)) for what, each in told if each]
 
@@ -174,17 +174,17 @@ def parameters(net: Pretrained) -> int:
 
 def limits(net: Pretrained) -> list[str]:
     """What a network should not be trusted with."""
-    recipe, paper = net.spec.recipe, RECIPES["paper"]
-    data = readable(net.spec.data) + ("" if net.spec.start else " alone")
+    config, paper = net.config, RECIPES["paper"]
+    data = readable(net.config.data) + ("" if net.config.init_from else " alone")
     told = [
         f"It calls whatever it is shown one of {len(net.classes)} things: {some(net.classes)}.",
-        f"It takes {told_shape(net.inputs.shape)} pixels and has learned from {data}: another picture, "
+        f"It takes {describe_shape(net.inputs.shape)} pixels and has learned from {data}: another picture, "
         "brought to that form, may look like nothing that it knows.",
         "Its confidence has not been calibrated: 0.9 does not mean that it is right nine times out of ten.",
     ]
-    if recipe.width < paper.width or recipe.epochs < paper.epochs:
+    if config.width < paper.width or config.epochs < paper.epochs:
         told.append(
-            f"It has width {recipe.width} and was trained for {counted(recipe.epochs, 'epoch')}, where the paper has "
+            f"It has width {config.width} and was trained for {counted(config.epochs, 'epoch')}, where the paper has "
             f"{paper.width} and {paper.epochs}: it is made for looking at how answers come about, not for relying on "
             "them."
         )
@@ -196,30 +196,12 @@ def some(classes: tuple[str, ...], most: int = 12) -> str:
     return readable(", ".join(classes[:most])) + ("" if len(classes) <= most else " and so on")
 
 
-def command(spec: Spec) -> str | None:
-    """What trains the same network again; None where options of the command line do not suffice."""
-    names = {field.name for field in fields(Options)} & {field.name for field in fields(Recipe)}
-    of_recipe = {name: getattr(spec.recipe, name) for name in names}
-    fold = "/".join(map(str, spec.fold)) if spec.fold else None
-    lam = ":".join(map(str, spec.method.loss.knots)) if isinstance(spec.method.loss, TD) else None
-    for recipe in ("laptop", "paper"):
-        options = Options(
-            data=spec.data,
-            recipe=recipe,
-            network=spec.network,  # pyright: ignore[reportArgumentType]
-            limit=spec.limit,
-            fold=fold,
-            size=spec.size,
-            image=spec.columns[0],
-            label=spec.columns[1],
-            classes=spec.classes,
-            **of_recipe,
-        )
-        if not options.spec(spec.model, lam, spec.seed).differences(spec):
-            words = ["--model", spec.model, *([] if lam is None else ["--lam", lam]), "--seed", str(spec.seed)]
-            words = ["cascaded", "train", *words, *options.arguments()]
-            return lines(words) if all(map(str.isprintable, words)) else None
-    return None
+def command(config: RunConfig) -> str | None:
+    """The command that trains the same network again; None if other weights are needed for it."""
+    if config.init_from:
+        return None
+    words = ["cascaded", "train", "--method", config.method, *train_args(replace(config, method="cascaded-td"))]
+    return lines(words) if all(map(str.isprintable, words)) else None
 
 
 def lines(words: list[str], width: int = 80) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 
 from cascaded.errors import InputError
-from cascaded.hub.config import CONFIG
 from cascaded.hub.pretrained import Pretrained
 from cascaded.hub.shipped import NETWORKS, names
 from cascaded.shell import program
+from cascaded.training.runs import CONFIG, has_config
 
 LISTED = 8
 """How many runs an error lists."""
@@ -49,15 +49,16 @@ def found(name_or_path: str | Path) -> Pretrained:
 
 def in_folder(folder: Path) -> Pretrained:
     """A run, the only run below a folder, or what `save_pretrained` wrote."""
-    if (folder / "spec.json").exists():
-        return Pretrained.of_run(folder)
-    if (folder / CONFIG).exists():
-        return Pretrained.from_pretrained(folder)
-    runs = sorted(spec.parent for spec in folder.glob("**/spec.json"))
+    if has_config(folder):
+        is_run = (folder / "checkpoints").exists() or (folder / "metrics.jsonl").exists()
+        return Pretrained.of_run(folder) if is_run else Pretrained.from_pretrained(folder)
+    runs = sorted(file.parent for file in folder.glob(f"**/{CONFIG}"))
+    for old in folder.glob("**/spec.json"):
+        has_config(old.parent)
     if not runs:
         raise InputError(
-            f"{folder} holds neither a run nor a saved network, there is no {CONFIG}, and no spec.json in or below it: "
-            "give OUT or OUT/SEED of a cascaded train, or a folder that save_pretrained wrote"
+            f"{folder} contains neither a run nor a saved network, no {CONFIG} is in or below it: give OUT or OUT/SEED "
+            "of a cascaded train, or a folder that save_pretrained wrote"
         )
     if len(runs) > 1:
         others = f" and {len(runs) - LISTED} more" if len(runs) > LISTED else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,18 @@ from cascaded.cascade.network import Cascade
 from cascaded.data.augment import normalise
 from cascaded.errors import InputError
 from cascaded.files import write_json, write_whole
-from cascaded.hub.config import CONFIG, WEIGHTS, Config, check_folder
+from cascaded.hub.config import check_folder, parse_config
 from cascaded.hub.download import OPTIONS, fetched
 from cascaded.hub.shipped import called
 from cascaded.hub.similarity import check_answers, check_weights
 from cascaded.progress import readable
-from cascaded.training.config import Spec
-from cascaded.training.load import check_range, load_run, told_shape
+from cascaded.training.config import RunConfig
+from cascaded.training.load import check_range, describe_shape, load_run
 from cascaded.training.loop import build, check_parameters
-from cascaded.training.runs import Inputs, last_metrics
+from cascaded.training.run_file import CONFIG, FORMAT, WEIGHTS, Inputs, RunFile
+from cascaded.training.runs import last_metrics, read_run_file
+
+FIELDS = ("format", *(field.name for field in fields(RunFile)))
 
 
 class Pretrained(
@@ -46,12 +49,15 @@ class Pretrained(
     `huggingface_hub.PyTorchModelHubMixin`, but nothing is ever unpickled.
 
     Args:
-        spec: The run it comes from, as `Spec.to_json` tells it.
+        config: The configuration of its run, as a dictionary.
         inputs: What it takes: shape, mean, std and classes.
+        images: A digest of its training images, where it is known.
+        made_with: Versions of what it was made with.
         accuracy: Test accuracy at every step, where it is known.
+        format: Of config.json.
 
     Attributes:
-        spec: The run it comes from.
+        config: The configuration of its run.
         inputs: What it takes and what its answers mean.
         accuracy: Test accuracy at every step; empty where it is not known. Whoever trains it further sets it anew.
         net: The network itself, in evaluation mode at first.
@@ -59,13 +65,23 @@ class Pretrained(
 
     net: Cascade
 
-    def __init__(self, spec: Mapping[str, Any], inputs: Mapping[str, Any], accuracy: Sequence[float] = ()):
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        inputs: Mapping[str, Any],
+        images: str | None = None,
+        made_with: Mapping[str, str] | None = None,
+        accuracy: Sequence[float] = (),
+        format: int = FORMAT,
+    ):
         super().__init__()
-        config = Config.from_json(spec, inputs, accuracy)
-        self.spec: Spec = config.spec
-        self.inputs: Inputs = config.inputs
-        self.accuracy: tuple[float, ...] = config.accuracy
-        self.net = build(self.spec, len(self.classes), torch.Size(self.inputs.shape))
+        content = {"format": format, "config": config, "inputs": inputs, "images": images}
+        file = parse_config({**content, "made_with": made_with or {}, "accuracy": accuracy})
+        self.config: RunConfig = file.config
+        self.inputs: Inputs = file.inputs
+        self.accuracy: tuple[float, ...] = file.accuracy
+        self.images, self.made_with = file.images, file.made_with
+        self.net = build(self.config, len(self.classes), torch.Size(self.inputs.shape))
         self.eval()
 
     @classmethod
@@ -78,23 +94,24 @@ class Pretrained(
         run = load_run(folder)
         last = last_metrics(Path(folder)) or {}
         known = last.get("test") if last.get("step") == run.step else None
-        found = cls(run.spec.to_json(), asdict(run.inputs), known or ())
+        about = read_run_file(run.folder)
+        found = cls(asdict(run.config), asdict(run.inputs), about.images, about.made_with, known or about.accuracy)
         found.net.load_state_dict(run.net.state_dict())
         return found
 
     @classmethod
-    def of(cls, net: Cascade, spec: Spec, inputs: Inputs, accuracy: Sequence[float] = ()) -> Pretrained:
+    def of(cls, net: Cascade, config: RunConfig, inputs: Inputs, accuracy: Sequence[float] = ()) -> Pretrained:
         """A copy of a network that was trained in a loop of one's own, to be saved and shared.
 
         Args:
             net: One of the built-in networks: `resnet18(...)`.
-            spec: What it was trained on and how; model, network and width must be those of `net`.
+            config: What it was trained on and how; method, arch and width must be those of `net`.
             inputs: What it takes and what its answers mean.
             accuracy: Test accuracy at every step, where it is known.
         """
-        found = cls(spec.to_json(), asdict(inputs), tuple(map(float, accuracy)))
-        heads, classes, shape = found.net.heads, len(found.classes), told_shape(found.inputs.shape)
-        what = f"a {spec.network} of width {spec.recipe.width} with {heads} heads, {classes} classes and {shape}"
+        found = cls(asdict(config), asdict(inputs), accuracy=tuple(map(float, accuracy)))
+        heads, classes, shape = found.net.heads, len(found.classes), describe_shape(found.inputs.shape)
+        what = f"a {config.arch} of width {config.width} with {heads} heads, {classes} classes and {shape}"
         check_weights(net, found.net, what)
         found.net.load_state_dict(net.state_dict())
         check_answers(net, found.net, found.inputs.shape, found.schedule)
@@ -110,7 +127,7 @@ class Pretrained(
     @property
     def schedule(self) -> Schedule:
         """How it was trained to be run: `cascaded` or `serial`."""
-        return self.spec.method.schedule
+        return self.config.get_method().schedule
 
     @property
     def steps(self) -> int:
@@ -144,7 +161,7 @@ class Pretrained(
         if images.dim() not in (4, 5) or images.shape[-3:] != self.inputs.shape:
             raise InputError(
                 f"images have shape {tuple(images.shape)}, this network takes a batch of "
-                f"{told_shape(self.inputs.shape)}: bring them to that form"
+                f"{describe_shape(self.inputs.shape)}: bring them to that form"
             )
         if normalised:
             if not images.is_floating_point():
@@ -163,9 +180,9 @@ class Pretrained(
     # --- kept and found again
 
     @property
-    def config(self) -> Config:
-        """What `config.json` says of it."""
-        return Config(self.spec, self.inputs, tuple(self.accuracy))
+    def file(self) -> RunFile:
+        """The content of `config.json`."""
+        return RunFile(self.config, self.inputs, self.images, self.made_with, tuple(self.accuracy))
 
     def save_pretrained(
         self,
@@ -202,7 +219,7 @@ class Pretrained(
 
     def _save_pretrained(self, save_directory: Path) -> None:
         write_whole(save_directory / WEIGHTS, lambda part: save_model(self, str(part)))
-        write_json(save_directory / CONFIG, self.config.to_json())
+        write_json(save_directory / CONFIG, self.file.to_json())
 
     def push_to_hub(self, repo_id: str, *, model_card_kwargs: dict[str, Any] | None = None, **options: Any) -> str:
         """Save it to the hub as OWNER/NAME; options as for `huggingface_hub.ModelHubMixin.push_to_hub`."""
@@ -229,11 +246,11 @@ class Pretrained(
         cls, *, model_id: str, map_location: str = "cpu", strict: bool = True, **options: Any
     ) -> Pretrained:
         """The library's own way would look for a pickle where there are no safetensors."""
-        told = {each: options[each] for each in ("spec", "inputs", "accuracy") if each in options}
+        told = {each: options[each] for each in FIELDS if each in options}
         file = Path(model_id) / WEIGHTS
         try:
             if strict:
-                _check_parameters(file, Config.from_json(**told))
+                _check_parameters(file, parse_config(told))
             return cls._load_as_safetensor(cls(**told), str(file), map_location, strict)
         except (SafetensorError, RuntimeError, OSError, InputError) as error:
             reason = readable(str(error).splitlines()[-1].strip())
@@ -249,9 +266,9 @@ class Pretrained(
         return model_card(self, **told)
 
 
-def _check_parameters(file: Path, config: Config) -> None:
+def _check_parameters(file: Path, about: RunFile) -> None:
     """That a file holds the weights of a network, from its header alone."""
     with safe_open(file, "pt") as opened:
         names = [name for name in opened.keys() if name.startswith("net.")]  # noqa: SIM118
         found = {name.removeprefix("net."): opened.get_slice(name).get_shape() for name in names}
-    check_parameters(config.spec, len(config.inputs.classes), torch.Size(config.inputs.shape), found)
+    check_parameters(about.config, len(about.inputs.classes), torch.Size(about.inputs.shape), found)

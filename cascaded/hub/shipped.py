@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cascaded.hub.config import CARD, CONFIG, WEIGHTS
+from cascaded.hub.config import CARD
+from cascaded.training.runs import CONFIG, WEIGHTS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,7 +39,7 @@ def listed() -> list[tuple[str, ...]]:
     rows = []
     for name in names():
         net = Pretrained.from_pretrained(NETWORKS / name)
-        about = (model_name(net.spec), net.spec.data, size(NETWORKS / name))
+        about = (model_name(net.config), net.config.data, size(NETWORKS / name))
         rows.append((name, *about, *(percent(net.accuracy, step) for step in (1, 3, net.steps))))
     return rows
 
@@ -76,7 +77,7 @@ def ship(run: Path, name: str, *, half: bool = True, into: Path = NETWORKS) -> P
     card = net.generate_model_card(name=name, license="mit", notes=notes)
     folder = into / name
     write_whole(folder / WEIGHTS, lambda part: save_file(weights, part))
-    write_json(folder / CONFIG, net.config.to_json())
+    write_json(folder / CONFIG, net.file.to_json())
     write_whole(folder / CARD, lambda part: part.write_text(str(card), encoding="utf-8"))
     return net
 
@@ -93,7 +94,7 @@ def measured(net: Pretrained) -> list[float]:
     from cascaded.training.data import load_split
     from cascaded.training.step import accuracy
 
-    images = load_split(net.spec, "test")
+    images = load_split(net.config, "test")
 
     def batches() -> Iterator[tuple[Tensor, Tensor]]:
         with progress("test images", len(images)) as bar:

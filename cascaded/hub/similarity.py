@@ -1,4 +1,4 @@
-"""Whether a network is the one that is built from its spec: what is saved must be what is loaded."""
+"""Whether a network is the one that is built from its configuration: what is saved must be what is loaded."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def check_weights(net: Cascade, built: Cascade, what: str) -> None:
 
     Args:
         net: Somebody's.
-        built: From a spec.
-        what: The spec in words.
+        built: From a configuration.
+        what: The configuration in words.
     """
     mine, asked = ({name: tuple(each.shape) for name, each in some.named_parameters()} for some in (net, built))
     for name in {**mine, **asked}:
         has, wants = (f"shape {found[name]}" if name in found else "none" for found in (mine, asked))
         if has != wants:
             raise InputError(
-                f"the network is not {what} (its {name} has {has}, the spec asks for {wants}): make spec and inputs "
-                "those of the network, or share a network of your own blocks as docs/own-model.md says"
+                f"the network is not {what} (its {name} has {has}, its config asks for {wants}): make config and "
+                "inputs those of the network, or share a network of your own blocks as docs/own-model.md says"
             )
 
 
@@ -35,7 +35,7 @@ def check_answers(net: Cascade, built: Cascade, shape: tuple[int, ...], schedule
 
     Args:
         net: Somebody's.
-        built: From a spec, with the weights of the other.
+        built: From a configuration, with the weights of the other.
         shape: Of an image.
         schedule: How both are run.
     """
@@ -44,6 +44,6 @@ def check_answers(net: Cascade, built: Cascade, shape: tuple[int, ...], schedule
     said, expected = (each(image, kernel=built.kernel, schedule=schedule) for each in (copy, built))
     if net.kernel != built.kernel or not torch.allclose(said, expected, rtol=1e-4, atol=1e-5, equal_nan=True):
         raise InputError(
-            f"the network (kernel {net.kernel}) answers otherwise than what is built from its spec (kernel "
+            f"the network (kernel {net.kernel}) answers otherwise than what is built from its configuration (kernel "
             f"{built.kernel}, pooled, usual norms): make it alike, or share it as docs/own-model.md says"
         )

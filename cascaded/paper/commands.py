@@ -12,13 +12,12 @@ from cascaded.traces.config import RecordingConfig
 if TYPE_CHECKING:
     from cascaded.paper.network import Network
     from cascaded.paper.reproduce import Work
-    from cascaded.training.options import Options
     from cascaded.training.sweep import Job
 
 
 def commands_for(work: Work) -> list[str]:
     """Train, record, analyse, report: the same runs in the same folders."""
-    found = [_train(job, options) for job, options in (work.first() | work.asked()).items()]
+    found = [_train(job) for job in dict.fromkeys([*work.first(), *work.asked()])]
     for network in work.networks:
         found += [_record(network, shown, work) for shown in shown_to(network, work.item, work.scale)]
     if work.item.analyses:
@@ -28,8 +27,8 @@ def commands_for(work: Work) -> list[str]:
     return found
 
 
-def _train(job: Job, options: Options) -> str:
-    return f"cascaded train {shlex.join([*options.arguments(), *job.arguments()])}"
+def _train(job: Job) -> str:
+    return f"cascaded train {shlex.join(job.arguments())}"
 
 
 def _record(network: Network, shown: RecordingConfig, work: Work) -> str:

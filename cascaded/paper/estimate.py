@@ -10,8 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from cascaded.progress import cores
-from cascaded.training.config import Spec
-from cascaded.training.options import Options
+from cascaded.training.config import RECIPES, RunConfig
 
 if TYPE_CHECKING:
     from cascaded.paper.reproduce import Work
@@ -25,10 +24,11 @@ BATCH = 16  # a few images tell as much as many
 @cache
 def seconds_an_image(model: str, data: str, recipe: Literal["laptop", "paper"], width: int) -> float:
     """What it takes one core to learn from one image; lambda, noise and epochs change nothing about it."""
-    return measured([Options(data, recipe=recipe, width=width).spec(model, None, 0)], rounds=2)[0]
+    config = replace(RECIPES[recipe], data=data, width=width, method=model, lam=None)
+    return measured([config], rounds=2)[0]
 
 
-def measured(specs: Sequence[Spec], rounds: int) -> list[float]:
+def measured(configs: Sequence[RunConfig], rounds: int) -> list[float]:
     """Seconds an image of some networks, which take turns; the median of some rounds, after one to warm up.
 
     It is this process's own time that counts, so that others beside it do not.
@@ -36,24 +36,24 @@ def measured(specs: Sequence[Spec], rounds: int) -> list[float]:
     from statistics import median
 
     with _one_thread():
-        steps = [_step(spec) for spec in specs]
+        steps = [_step(config) for config in configs]
         times = [[step() for step in steps] for _ in range(rounds + 1)][1:]
     return [median(each) / BATCH for each in zip(*times, strict=True)]
 
 
-def _step(spec: Spec) -> Callable[[], float]:
+def _step(config: RunConfig) -> Callable[[], float]:
     """A function that learns from some images once and says how long it took."""
     import torch
 
     from cascaded.training.loop import build
     from cascaded.training.step import Learner
 
-    _, side, classes = SIZES.get(spec.data, TERRIERS)
+    _, side, classes = SIZES.get(config.data, TERRIERS)
     shape = torch.Size((3, side, side))
     generator = torch.Generator().manual_seed(0)
     images = torch.rand((BATCH, *shape), generator=generator)
     labels = torch.randint(classes, (BATCH,), generator=generator)
-    learner = Learner(build(spec, classes, shape).train(), spec.method)
+    learner = Learner(build(config, classes, shape).train(), config.get_method())
 
     def step() -> float:
         began = time.process_time()
@@ -81,12 +81,11 @@ def seconds_left(work: Work) -> float:
     from cascaded.training.runs import is_done
 
     left = 0.0
-    for job, options in (work.first() | work.asked()).items():
+    for job in dict.fromkeys([*work.first(), *work.asked()]):
         if is_done(job.folder):
             continue
-        spec = replace(options, start=None).spec(job.model, job.lam, job.seed)
-        recipe = spec.recipe
-        images = options.limit or round(SIZES.get(spec.data, TERRIERS)[0] * (1 - recipe.held_out))
-        each = seconds_an_image(job.model, spec.data, work.scale.name, recipe.width)
-        left += recipe.epochs * images * each
+        config = job.config
+        images = config.max_images or round(SIZES.get(config.data, TERRIERS)[0] * (1 - config.val_fraction))
+        each = seconds_an_image(config.method, config.data, work.scale.name, config.width)
+        left += config.epochs * images * each
     return left / cores()

@@ -35,11 +35,11 @@ def listing(scale: Scale, out: Path) -> Table:
 
 def _row(work: Work) -> list[str]:
     from cascaded.paper.estimate import seconds_left
-    from cascaded.training.runs import is_done, read_spec
+    from cascaded.training.runs import is_done, read_config
 
-    item, specs, runs = work.item, work.specs(), len(work.asked())
-    own = [job.folder for job, spec in specs.items() if not read_spec(job.folder).differences(spec)]
-    done, others = sum(map(is_done, own)), len(specs) - len(own)
+    item, configs, runs = work.item, work.configs(), len(work.asked())
+    own = [job.folder for job, config in configs.items() if not read_config(job.folder).differences(config)]
+    done, others = sum(map(is_done, own)), len(configs) - len(own)
     trained = f"{done} of {runs} trained" + (f", {others} other runs in their place" if others else "")
     data = list(dict.fromkeys(network.data for network in work.networks))
     data += list(work.scale.outside) if "outside" in item.shows else []

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cascaded.training.method import make_method
+from cascaded.training.config import RunConfig
+from cascaded.training.method import get_method
 from cascaded.training.sweep import Job, plan
 
+DEFAULT = RunConfig()
 FOLDS = 10
 """Over which the paper's networks are cross-validated."""
 
@@ -45,8 +47,8 @@ class Network:
     @property
     def is_serial(self) -> bool:
         """Whether nothing is delayed in it, so that its time is as fine as it gets."""
-        return make_method(self.model).schedule == "serial"
+        return get_method(self.model).schedule == "serial"
 
-    def jobs(self, seeds: Sequence[int], out: Path) -> list[Job]:
+    def jobs(self, seeds: Sequence[int], out: Path, config: RunConfig = DEFAULT) -> list[Job]:
         """Its runs, each kept in OUT/PART/NAME/SEED."""
-        return plan((self.model,), (self.lam,) if self.lam else (), seeds, out / self.part, self.folds)
+        return plan(config, (self.model,), (self.lam,) if self.lam else (), seeds, out / self.part, self.folds)

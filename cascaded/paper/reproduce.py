@@ -15,9 +15,8 @@ from cascaded.paper.scales import Scale
 from cascaded.paper.showings import shown_to
 from cascaded.paper.stages import COMPARISON, analyse_all, compare, record_all, train_all
 from cascaded.progress import counted, say
-from cascaded.training.config import Spec
-from cascaded.training.options import Options
-from cascaded.training.runs import check_spec, is_done, read_spec
+from cascaded.training.config import RunConfig
+from cascaded.training.runs import check_config, has_config, is_done, read_config
 from cascaded.training.sweep import Job
 
 if TYPE_CHECKING:
@@ -75,41 +74,40 @@ class Work:
 
     def jobs(self, network: Network) -> list[Job]:
         """The runs of a network, one a seed and fold."""
-        planned = network.jobs(self.scale.seeds_of(network), self.runs)
+        planned = network.jobs(self.scale.seeds_of(network), self.runs, self.scale.config(network))
         return [job for job in planned if not self.as_is or is_done(job.folder)]
 
-    def asked(self) -> dict[Job, Options]:
-        """Every run with its data and recipe, and what it begins with."""
-        found = {}
+    def asked(self) -> list[Job]:
+        """Every run with its configuration, and what it begins with."""
+        found = []
         for network in self.networks:
             for job, first in zip(self.jobs(network), self._starts(network), strict=True):
-                found[job] = replace(self.scale.options(network), start=first.folder if first else None)
+                start = str(first.folder) if first else None
+                found.append(replace(job, config=replace(job.config, init_from=start)))
         return found
 
-    def specs(self) -> dict[Job, Spec]:
+    def configs(self) -> dict[Job, RunConfig]:
         """What every run that is there should be; the weights that it began with aside."""
-        found = {}
-        for job, options in self.asked().items():
-            if (job.folder / "spec.json").exists():
-                spec = replace(options, start=None).spec(job.model, job.lam, job.seed)
-                found[job] = replace(spec, fold=job.fold, start=read_spec(job.folder).start)
-        return found
+        there = [job for job in self.asked() if has_config(job.folder)]
+        return {job: replace(job.config, init_from=read_config(job.folder).init_from) for job in there}
 
-    def first(self) -> dict[Job, Options]:
+    def first(self) -> list[Job]:
         """The runs that others begin with."""
-        begun = [(replace(each, noise=None), job) for each in self.networks for job in self._starts(each)]
-        return {job: self.scale.options(clean) for clean, job in begun if job is not None}
+        return list(dict.fromkeys(job for each in self.networks for job in self._starts(each) if job is not None))
 
     def _starts(self, network: Network) -> list[Job | None]:
         """What each run of a network begins with: where it learns a noise, perhaps with the one that has not."""
         if not (network.noise and self.scale.starts):
             return [None for _ in self.jobs(network)]
         clean = replace(network, noise=None)
-        return [clean.jobs((job.seed,), self.runs)[0] for job in self.jobs(network)]
+        config = self.scale.config(clean)
+        return [clean.jobs((job.config.seed,), self.runs, config)[0] for job in self.jobs(network)]
 
     def places(self, networks: Sequence[Network]) -> list[Path]:
         """The folders of some networks' runs; of folds, the one that holds them all."""
-        found = [job.out / job.name.partition("/")[0] if job.fold else job.folder for job in self.all_jobs(networks)]
+        found = [
+            job.out / job.name.partition("/")[0] if job.config.fold else job.folder for job in self.all_jobs(networks)
+        ]
         return list(dict.fromkeys(found))
 
     def all_jobs(self, networks: Sequence[Network]) -> list[Job]:
@@ -132,8 +130,8 @@ def carry_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> 
     name = work.item.name
     if not work.networks:
         raise InputError(f"no network of {name} is trained in {work.runs}: leave --as-is out, and they will be")
-    for job, spec in work.specs().items():
-        check_spec(job.folder, spec)
+    for job, config in work.configs().items():
+        check_config(job.folder, config)
     if not work.as_is:
         say(console, f"{name}, 1 of 4: training {counted(len(work.first()) + len(work.asked()), 'network')}")
         for asked in (work.first(), work.asked()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cascaded.exhibits.names import spoken
@@ -25,7 +26,7 @@ def run_times(work: Work) -> list[Row]:
     """Hours of training, and a step of TD against one of CE, measured in turns."""
     clock = [_clock(network, work) for network in work.networks]
     td, ce = (next(each for each in work.item.networks if each.model == model) for model in MODELS)
-    steps = measured([work.scale.options(each).spec(each.model, each.lam, 0) for each in (td, ce)], ROUNDS)
+    steps = measured([each.jobs((0,), Path(), work.scale.config(each))[0].config for each in (td, ce)], ROUNDS)
     of = f"{ROUNDS} training steps in turns of networks made for it, one core"
     what = "a training step, times CascadedCE's"
     ratio, paper = steps[0] / steps[1], HOURS_TD / HOURS_CE

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from cascaded.errors import InputError
 from cascaded.paper.network import Network
-from cascaded.training.options import Options
+from cascaded.training.config import RECIPES, RunConfig
 
 ScaleName = Literal["laptop", "paper"]
 FINE = "ews:0.9"
@@ -73,14 +73,14 @@ class Scale:
         rests = not network.noise and (not self.resting or network.name in self.resting)
         return self.seeds if rests else self.others
 
-    def options(self, network: Network) -> Options:
+    def config(self, network: Network) -> RunConfig:
         """Data and recipe of a network."""
-        options = Options(network.data, recipe=self.name, noise=network.noise)
+        config = replace(RECIPES[self.name], data=network.data, noise=network.noise)
         if network.noise:
-            options = replace(options, **self.with_noise)
+            config = replace(config, **self.with_noise)
         if network.data == "terriers":  # 224 px: a larger batch would not fit
-            options = replace(options, batch=32)
-        return replace(options, **self.changes)
+            config = replace(config, batch_size=32)
+        return replace(config, **self.changes)
 
     def smaller(
         self,
@@ -94,9 +94,9 @@ class Scale:
         for name, value in {"data-limit": data_limit, "epochs": epochs, "width": width}.items():
             if value is not None and value < 1:
                 raise InputError(f"--{name} is {value}: give at least 1")
-        told = {"epochs": epochs, "width": width, "limit": data_limit}
+        told = {"epochs": epochs, "width": width, "max_images": data_limit}
         if data_limit is not None and data_limit < 64:
-            told["batch"] = max(2, data_limit // 2)
+            told["batch_size"] = max(2, data_limit // 2)
         changes = {**self.changes, **{name: value for name, value in told.items() if value is not None}}
         made = replace(self, changes=changes, seeds=seeds or self.seeds, others=seeds or self.others)
         if data_limit is None:
@@ -128,7 +128,7 @@ SCALES: dict[str, Scale] = {
             "cifar100": ("cascaded-td-lam0", "cascaded-td-lam1", "cascaded-ce"),
             "terriers": (),
         },
-        with_noise={"epochs": 1, "rate": 0.03},
+        with_noise={"epochs": 1, "lr": 0.03},
         starts=True,
         outside=("svhn", "tinyimagenet-resize"),
         fine=2000,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,6 @@ from cascaded.errors import InputError
 from cascaded.files import read_json, write_whole
 from cascaded.progress import say
 from cascaded.traces.config import RecordingConfig
-from cascaded.training.options import Options
 from cascaded.training.sweep import Job
 
 if TYPE_CHECKING:
@@ -22,17 +21,17 @@ if TYPE_CHECKING:
 COMPARISON = "comparison.json"
 
 
-def train_all(asked: Mapping[Job, Options], jobs: int | None) -> None:
+def train_all(asked: Sequence[Job], jobs: int | None) -> None:
     """Train networks side by side, all of them to the end.
 
     Args:
-        asked: The runs, each with its data and recipe.
+        asked: The runs.
         jobs: Runs at a time; as many as there are cores by default.
     """
     from cascaded.cli.sweep import train_jobs
     from cascaded.training.runs import is_done
 
-    train_jobs(asked, jobs=jobs)
+    train_jobs(asked, num_workers=jobs)
     if going := [job.folder for job in asked if not is_done(job.folder)]:
         raise InputError(
             f"{len(going)} of {len(asked)} networks are not trained to the end, the first in {going[0]}, another "

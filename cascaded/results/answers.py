@@ -8,6 +8,7 @@ import shlex
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def _add(subject: Subject, question: Question, known: dict[str, Any]) -> None:
 
 def _about(subject: Subject) -> dict[str, Any]:
     runs = [run.as_posix() for run in subject.runs]
-    about = {"format": FORMAT, "runs": runs, "label": subject.label, "spec": subject.spec.to_json()}
+    about = {"format": FORMAT, "runs": runs, "label": subject.label, "config": asdict(subject.config)}
     return {**about, "passed_over": subject.passed_over}
 
 

@@ -35,10 +35,10 @@ def draw_gallery(subject: Subject, name: str, split: str, shown: str, result: di
         shown: The fingerprint of the images that were shown: others are not drawn.
         result: What `selection_latency` answered.
     """
-    images = load_split(subject.spec, "train" if split == "validation" else split)
+    images = load_split(subject.config, "train" if split == "validation" else split)
     if images.fingerprint() != shown:
         raise InputError(
-            f"{name} is of images {shown[:12]}, {subject.spec.data} {split} holds {images.fingerprint()[:12]}: bring "
+            f"{name} is of images {shown[:12]}, {subject.config.data} {split} holds {images.fingerprint()[:12]}: bring "
             "them back, or record it again"
         )
     rows = [
@@ -48,7 +48,9 @@ def draw_gallery(subject: Subject, name: str, split: str, shown: str, result: di
         if len(some := pictures(images, ends[kind][:SHOWN]))
     ]
     if not rows:
-        raise InputError(f"no image of {name} is in {subject.spec.data} {split}: the data has changed, record it again")
+        raise InputError(
+            f"no image of {name} is in {subject.config.data} {split}: the data has changed, record it again"
+        )
     file = subject.file.parent / "galleries" / f"{name}.png"
     write_whole(file, lambda part: contact_sheet(rows).save(part, format="PNG"))
     _keep_ends(ends_file(subject, name), images, result["gallery"]["overall"])

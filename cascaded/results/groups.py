@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 
 from cascaded.errors import InputError
@@ -54,21 +54,21 @@ def grouped(all_answered: Sequence[Answered[Q]]) -> list[Group[Q]]:
     for answered in all_answered:
         subject = answered.subject
         by_seed = found.setdefault(kind_of(subject), {})
-        if (twin := by_seed.get(subject.spec.seed)) is not None:
+        if (twin := by_seed.get(subject.config.seed)) is not None:
             raise InputError(
-                f"{twin.subject.name} and {subject.name} are one run, seed {subject.spec.seed}: give one of them"
+                f"{twin.subject.name} and {subject.name} are one run, seed {subject.config.seed}: give one of them"
             )
-        by_seed[subject.spec.seed] = answered
+        by_seed[subject.config.seed] = answered
     firsts = [next(iter(by_seed.values())).subject for by_seed in found.values()]
     return [Group(label, by_seed) for label, by_seed in zip(labels_of(firsts), found.values(), strict=True)]
 
 
 def kind_of(subject: Subject, *aside: str) -> str:
     """All that a subject is but its seed, and but what else is named."""
-    told = subject.spec.to_json()
+    told = asdict(subject.config)
     # which weights a run begins with goes with its model and seed; that it begins with some is what counts
-    spec = {**told, "start": told["start"] is not None, "folds": len(subject.runs)}
-    return repr(sorted((name, value) for name, value in spec.items() if name not in ("seed", *aside)))
+    config = {**told, "init_from": told["init_from"] is not None, "folds": len(subject.runs)}
+    return repr(sorted((name, value) for name, value in config.items() if name not in ("seed", *aside)))
 
 
 def labels_of(subjects: Sequence[Subject]) -> list[str]:
@@ -103,7 +103,7 @@ def conditions(groups: Sequence[Group[Q]]) -> list[Condition[Q]]:
     """Groups schedule by schedule, so that serial and cascaded networks that saw the same stand in one row."""
     found = []
     for group in groups:
-        own = group.first.spec.method.schedule
+        own = group.first.config.get_method().schedule
         by_schedule: dict[str, dict[int, dict[Row, tuple[Q, dict[str, Any]]]]] = {own: {}}
         for seed, each in group.by_seed.items():
             for question, result in each.answers.values():

@@ -106,11 +106,11 @@ def missing(subject: Subject, name: str) -> str:
     if len(subject.runs) > 1:
         return "not asked of folds: record a run that has test images of its own"
     if set(BOTH) <= set(ANALYSES[name].needs) and not subject.has_test:
-        return f"it trains on one split and tests on another, and {subject.spec.data} has the validation split alone"
+        return f"it trains on one split and tests on another, and {subject.config.data} has the validation split alone"
     words = [each for each in ANALYSES[name].needs if not _is_there(subject, each)]
-    serial = subject.spec.method.schedule == "serial"  # where nothing is delayed, time is as fine as it gets
+    serial = subject.config.get_method().schedule == "serial"  # where nothing is delayed, time is as fine as it gets
     told = [each.replace(FINE, "").strip() if serial else each for each in words]
-    told = [each.replace(NOISE, subject.spec.recipe.noise or NOISE) for each in told]
+    told = [each.replace(NOISE, subject.config.noise or NOISE) for each in told]
     return "; ".join(f"cascaded record {shlex.quote(run)} {each}".strip() for each in told)
 
 
@@ -119,7 +119,7 @@ def _is_there(subject: Subject, words: str) -> bool:
     own = "--data" not in words
     split = "validation" if "--split validation" in words or (own and not subject.has_test) else "test"
     still = [found for found in subject.traces if found.config.noise is None]
-    finest = "none" if subject.spec.method.schedule == "serial" else "ews:0.9"
+    finest = "none" if subject.config.get_method().schedule == "serial" else "ews:0.9"
     return FINE in words and any(
         (found.config.split, found.config.kernel) == (split, finest) and found.provenance.in_distribution == own
         for found in still

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from cascaded.results.asked import is_fine
 from cascaded.traces.store import TraceFile, scan_traces
-from cascaded.training.config import Spec
+from cascaded.training.config import RunConfig
 from cascaded.training.method import TD
-from cascaded.training.runs import find_runs, is_done, last_metrics, read_spec
+from cascaded.training.runs import find_runs, is_done, last_metrics, read_config
 
 
 def what_of(found: TraceFile) -> str:
@@ -31,12 +31,12 @@ class Subject:
 
     Attributes:
         runs: The folder of the run, or of every fold's.
-        spec: What the run is; of folds, what they have in common.
+        config: What the run is; of folds, what they have in common.
         file: Where its results are kept.
     """
 
     runs: tuple[Path, ...]
-    spec: Spec
+    config: RunConfig
     file: Path
 
     @property
@@ -47,12 +47,12 @@ class Subject:
     @property
     def label(self) -> str:
         """Model and lambda: `cascaded-td(0)`."""
-        return f"{self.spec.model}({self.lam})" if self.lam else self.spec.model
+        return f"{self.config.method}({self.lam})" if self.lam else self.config.method
 
     @property
     def lam(self) -> str:
         """Its lambda, or those it ran through, `1:0`; empty where its loss has none."""
-        loss = self.spec.method.loss
+        loss = self.config.get_method().loss
         return ":".join(f"{each:g}" for each in loss.knots) if isinstance(loss, TD) else ""
 
     @cached_property
@@ -82,14 +82,14 @@ def find_subjects(places: Sequence[Path]) -> list[Subject]:
     folds: dict[Path, list[Path]] = {}
     subjects: dict[Path, Subject] = {}
     for run in find_runs(places):
-        spec = read_spec(run)
-        subjects[run] = Subject((run,), spec, run / "results.json")
-        if spec.fold is not None:  # OUT/MODEL/foldKofN/SEED
-            folds.setdefault(run.parent.parent / f"results-{spec.fold[1]}folds-{spec.seed}.json", []).append(run)
+        config = read_config(run)
+        subjects[run] = Subject((run,), config, run / "results.json")
+        if config.fold is not None:  # OUT/MODEL/foldKofN/SEED
+            folds.setdefault(run.parent.parent / f"results-{config.fold[1]}folds-{config.seed}.json", []).append(run)
     for file, runs in folds.items():
-        specs = [subjects[run].spec for run in runs]
-        if len({spec.fold for spec in specs}) == (specs[0].fold or (0, 0))[1]:
-            whole = Subject(tuple(runs), replace(specs[0], fold=None), file)
+        configs = [subjects[run].config for run in runs]
+        if len({config.fold for config in configs}) == (configs[0].fold or (0, 0))[1]:
+            whole = Subject(tuple(runs), replace(configs[0], fold=None), file)
             subjects = {run: subject for run, subject in subjects.items() if run not in runs} | {runs[0]: whole}
     return list(subjects.values())
 

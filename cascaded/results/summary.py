@@ -63,15 +63,15 @@ def _lambdas(groups: Sequence[Group]) -> dict[str, Any]:
     """For every model and trace, final accuracy by lambda, cross-entropy beside it; all else is the same."""
     families: dict[str, list[Group]] = {}
     for group in groups:
-        schedule, _, kind = group.first.spec.model.partition("-")
+        schedule, _, kind = group.first.config.method.partition("-")
         if kind in ("td", "ce"):
-            families.setdefault(schedule + kind_of(group.first, "model", "lam"), []).append(group)
+            families.setdefault(schedule + kind_of(group.first, "method", "lam"), []).append(group)
     effects = {}
     for family in families.values():
         names = [{found.name for found in known_tests(group.first)} for group in family]
         for name in sorted(set.intersection(*names)) if len(family) > 1 else []:
             traces = {group.first.lam or "CE": _traces(group, name) for group in family}
-            told = f"{family[0].first.spec.model.partition('-')[0]} {name}"
+            told = f"{family[0].first.config.method.partition('-')[0]} {name}"
             label = told if told not in effects else f"{told} {family[0].label}"
             try:
                 effects[label] = lambda_effect(traces).to_json()

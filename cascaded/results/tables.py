@@ -21,7 +21,7 @@ def results_table(answered: Answered, names: Sequence[str]) -> Table:
     from cascaded.shell import typed
 
     subject, written = answered.subject, read_results(answered.subject.file)
-    title = f"{subject.name}: {subject.label}, seed {subject.spec.seed}"
+    title = f"{subject.name}: {subject.label}, seed {subject.config.seed}"
     table = Table(box=box.SIMPLE_HEAD, title=escape(title), title_justify="left")
     for heading in ("analysis", "of", "result"):
         table.add_column(heading, overflow="fold")

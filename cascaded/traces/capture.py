@@ -152,7 +152,7 @@ def both_schedules(run: Trained, images: Tensor) -> tuple[Tensor, Tensor]:
     """Convergence of each block at every step under both schedules, as a mean over images."""
     net, blocks = run.net, len(run.net.blocks)
     serial = computed(blocks + 1, blocks + 1, 1)[:, 0, 1:]
-    if run.spec.method.schedule == "serial":  # its normalisation statistics are those of final features only
+    if run.config.get_method().schedule == "serial":  # its normalisation statistics are those of final features only
         return torch.zeros(0, blocks), serial
     with capture_blocks(net) as captured:
         net(run.normalised(images), kernel=OneStepDelay(), steps=blocks + 1)

@@ -61,7 +61,7 @@ def check_config(config: RecordingConfig) -> None:
 def resolve(run: Trained, config: RecordingConfig) -> RecordingConfig:
     """The configuration with schedule, kernel, steps and noise filled in for a network."""
     net, stages = run.net, len(run.net.blocks) + 1
-    schedule = chosen_schedule(config.schedule or run.spec.method.schedule, net.heads)
+    schedule = chosen_schedule(config.schedule or run.config.get_method().schedule, net.heads)
     if schedule == "serial" and config.kernel not in ("osd", "none"):
         raise SerialKernelError(
             f"--kernel is {config.kernel}, {run.folder} is run serially, without delays: leave it out"

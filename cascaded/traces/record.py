@@ -212,14 +212,14 @@ def head_of(net: Cascade, step: int) -> torch.nn.Linear:
 
 def provenance(run: Trained, images: Images, items: Int64[Tensor, "items"]) -> Provenance:
     """The provenance of a recording; the cost per step is added when it is recorded."""
-    spec, own, digest = run.spec, images.classes == run.inputs.classes, images.fingerprint()
+    config, own, digest = run.config, images.classes == run.inputs.classes, images.fingerprint()
     presented = hashlib.sha256(digest.encode() + images.indices[items].numpy().tobytes()).hexdigest()
     return Provenance(
         run=run.folder.as_posix(),
-        method=spec.model,
-        lam=getattr(spec.method.loss, "lam", None),
-        seed=spec.seed,
-        fold=spec.fold,
+        method=config.method,
+        lam=getattr(config.get_method().loss, "lam", None),
+        seed=config.seed,
+        fold=config.fold,
         weights=run.weights,
         images=digest,
         items=presented,

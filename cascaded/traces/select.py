@@ -14,7 +14,7 @@ from cascaded.data.sources import load
 from cascaded.data.split import limited
 from cascaded.errors import InputError, MissingSplitError
 from cascaded.training.data import held_out, load_split
-from cascaded.training.load import Trained, told_shape
+from cascaded.training.load import Trained, describe_shape
 
 Selection = tuple[Images, Int64[Tensor, "items"]]
 """Images of a data set, and the numbers of those that are presented."""
@@ -32,8 +32,8 @@ def select_images(run: Trained, data: str | None = None, split: str | None = Non
     images, items = _test_or_validation(run, data) if split is None else _split(run, data, split)
     if tuple(images.images.shape[1:]) != run.inputs.shape:
         raise InputError(
-            f"{images.name} has {told_shape(images.images.shape[1:])}, {run.folder} was trained on "
-            f"{told_shape(run.inputs.shape)}: record other data"
+            f"{images.name} has {describe_shape(images.images.shape[1:])}, {run.folder} was trained on "
+            f"{describe_shape(run.inputs.shape)}: record other data"
         )
     return images, items
 
@@ -52,7 +52,7 @@ def _test_or_validation(run: Trained, data: str | None) -> Selection:
         missing = error
     if _is_own(run, data) and not _has_validation(run):
         raise InputError(
-            f"{run.spec.data} has no test split and {run.folder} was trained without a validation split: add test "
+            f"{run.config.data} has no test split and {run.folder} was trained without a validation split: add test "
             "images, or train with --val-fraction 0.1"
         ) from missing
     try:
@@ -70,17 +70,17 @@ def _split(run: Trained, data: str | None, split: str) -> Selection:
 
 
 def _is_own(run: Trained, data: str | None) -> bool:
-    return data is None or os.path.normpath(data) == os.path.normpath(run.spec.data)
+    return data is None or os.path.normpath(data) == os.path.normpath(run.config.data)
 
 
 def _has_validation(run: Trained) -> bool:
-    return bool(run.spec.fold or run.spec.recipe.held_out)
+    return bool(run.config.fold or run.config.val_fraction)
 
 
 def _own_images(run: Trained, split: str) -> Selection:
     if split != "validation":
         try:
-            images = load_split(run.spec, split)
+            images = load_split(run.config, split)
         except MissingSplitError as error:
             raise MissingSplitError(f"{error}; validation is the part left out of the training images") from error
         return images, torch.arange(len(images))
@@ -89,5 +89,5 @@ def _own_images(run: Trained, split: str) -> Selection:
             f"{run.folder} was trained without a validation split: train it with --val-fraction 0.1, or record --split "
             "test"
         )
-    images = load_split(run.spec, "train")
-    return replace(images, split="validation"), held_out(run.spec, images)[1]
+    images = load_split(run.config, "train")
+    return replace(images, split="validation"), held_out(run.config, images)[1]

@@ -19,7 +19,7 @@ from cascaded.errors import InputError
 from cascaded.traces.config import Provenance, RecordingConfig
 from cascaded.traces.trace import Trace, join, join_provenance
 from cascaded.traces.writer import ARRAYS, DIGEST, FORMAT, KINDS, METADATA, Form, Recording, digest_of
-from cascaded.training.runs import read_spec, weights_digest
+from cascaded.training.runs import read_config, weights_digest
 
 
 def save_trace(trace: Trace, file: Path | str) -> None:
@@ -183,9 +183,9 @@ def group_folds(runs: Sequence[Path]) -> list[tuple[Path, ...]]:
     """Group the runs of a complete cross-validation; every other run is a group of its own."""
     groups: dict[tuple[Path, int, int], list[Path]] = {}
     for run in runs:
-        spec = read_spec(run)
-        if spec.fold is not None:
-            groups.setdefault((run.parent.parent, spec.fold[1], spec.seed), []).append(run)
+        config = read_config(run)
+        if config.fold is not None:
+            groups.setdefault((run.parent.parent, config.fold[1], config.seed), []).append(run)
     complete = {run: tuple(each) for (_, folds, _), each in groups.items() if len(each) == folds for run in each}
     return list(dict.fromkeys(complete.get(run, (run,)) for run in runs))
 

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from cascaded.errors import CascadedWarning, InputError
 from cascaded.files import sha256, write_json, write_whole
-from cascaded.training.runs import MANIFEST, PARTS, checkpoint_places, manifest_of
+from cascaded.training.runs import MANIFEST, PARTS, WEIGHTS, checkpoint_places, manifest_of
 
 KEPT = 2
 """How many checkpoints a run keeps: should the last one turn out damaged, the one before it is there."""
@@ -41,11 +41,12 @@ class DamagedCheckpoint(CascadedWarning):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on exactly."""
+    """Everything a run needs to go on exactly, and the SHA-256 of the file with its weights."""
 
     model: dict[str, Tensor]
     optimiser: dict[str, Tensor]
     position: dict[str, Any]
+    weights: str = ""
 
 
 def save(folder: Path, step: int, model: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], position: Any) -> Path:
@@ -97,7 +98,7 @@ def load_checkpoint(place: Path) -> Checkpoint:
         raise DamagedError(f"checkpoint {place} does not fit its manifest: it is damaged or was never finished")
     model, optimiser, position = parts.values()
     try:
-        return Checkpoint(load(model), load(optimiser), json.loads(position))
+        return Checkpoint(load(model), load(optimiser), json.loads(position), digests[WEIGHTS])
     except (SafetensorError, ValueError, RecursionError) as error:
         raise DamagedError(f"checkpoint {place} holds something else ({error})") from error
 

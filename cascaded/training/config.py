@@ -1,80 +1,226 @@
-"""What a run is: all that its result depends on, as `spec.json` in its folder says it."""
+"""The configuration of a training run: one flat dataclass for the command line, `config.json` and Python."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import os
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Literal, get_args
 
-from cascaded.errors import InputError
-from cascaded.training.method import TD, Method, make_method
-from cascaded.training.recipe import Recipe
+from tyro.conf import DisallowNone
+from tyro.constructors import PrimitiveConstructorSpec
 
-FORMAT = 1
+from cascaded.errors import InputError, at_least
+from cascaded.shell import if_none, to_args
+from cascaded.training.method import TD, Method, MethodName, get_method, parse_lam
+
+Arch = Literal["resnet18", "resnet34", "resnet50", "densenet121"]
+Precision = Literal["float32", "bfloat16"]
+LrSchedule = Literal["steps", "one-cycle"]
+MIN_WARMUP = 50
+"""Steps of the one-cycle warm-up at least: with a faster warm-up, losses over all steps become NaN."""
+
+
+def parse_fold(text: str) -> tuple[int, int]:
+    """`3/10` is the third of ten folds."""
+    number, slash, folds = text.partition("/")
+    if not (slash and number.isdecimal() and folds.isdecimal() and 1 <= int(number) <= int(folds) > 1):
+        raise InputError(f"--fold is {text!r}: give its number and how many there are, from 1/10 to 10/10")
+    return int(number), int(folds)
+
+
+LAM = PrimitiveConstructorSpec[Any](
+    nargs=1,
+    metavar="FLOAT[:FLOAT...]",
+    instance_from_str=lambda words: parse_lam(words[0]),
+    is_instance=lambda value: value is None or isinstance(value, (int, float, tuple)),
+    str_from_instance=lambda value: [":".join(map(str, value)) if isinstance(value, tuple) else str(value)],
+)
+FOLD = PrimitiveConstructorSpec[Any](
+    nargs=1,
+    metavar="K/N",
+    instance_from_str=lambda words: parse_fold(words[0]),
+    is_instance=lambda value: value is None or isinstance(value, tuple),
+    str_from_instance=lambda value: ["/".join(map(str, value)) if isinstance(value, tuple) else str(value)],
+)
 
 
 @dataclass(frozen=True)
-class Spec:
-    """A run: data, model, recipe and seed. Where it is computed, and with how many threads, is not part of it.
+class RunConfig:
+    """Everything that the result of a training run depends on. The defaults are the paper's recipe.
 
     Attributes:
-        data: Name or path of the data.
-        model: One of the paper's models, e.g. `cascaded-td`.
-        lam: Lambda in place of the model's own; a number, or several that it runs through over the epochs.
-        network: `resnet18`, `resnet34`, `resnet50` or `densenet121`.
-        recipe: How it is trained.
-        seed: Draws weights, order and augmentation.
-        limit: How many training images are used; None for all.
-        size: Height and width that images are brought to; None for what they have.
-        classes: Which classes of the data, in which order; empty for all.
-        columns: Names of the image and of the label column, where the data does not tell.
-        fold: Which fold of how many is held out of the training images: `(3, 10)`; None for the recipe's own share.
-        start: SHA-256 of the weights and statistics that it begins with; None where they are drawn.
+        data: A known name (`cascaded data list`), a folder, a Parquet file, or a data set of the Hugging Face hub;
+            `digits` needs neither files nor a connection.
+        method: Training method: schedule, heads and loss.
+        lam: Lambda of the TD loss, from 0 to 1; several values are interpolated over the epochs, as in 1:0.
+        arch: Network architecture.
+        width: Channels of the first stage.
+        epochs: Passes over the training images. With few images the laptop recipe chooses more.
+        batch_size: Images per step, over all processes. With few images the laptop recipe chooses smaller batches.
+        lr: Peak learning rate.
+        momentum: SGD momentum.
+        nesterov: Use Nesterov momentum.
+        weight_decay: Weight decay.
+        lr_schedule: steps: multiply by --lr-gamma every --lr-step-epochs epochs; one-cycle: linear warm-up over
+            --warmup-fraction of the steps (at least 50), then linear decay to 0.
+        lr_gamma: Factor of the steps schedule.
+        lr_step_epochs: Epochs between two reductions of the steps schedule.
+        warmup_fraction: Fraction of all steps in which the one-cycle schedule warms up.
+        val_fraction: Fraction of the training images, the same for every class, that is used for validation.
+        max_images: Train on this many images only, the same number per class.
+        init_from: Start from the weights of another run or saved network, such as runs/td0/0. Stored as the SHA-256 of
+            the weights.
+        fold: Hold out one of several folds for validation, as in 3/10; `cascaded sweep --folds 10` trains all of them.
+        noise: Noise as augmentation: focus, perlin, occlusion, resolution, translation or rotation.
+        pad: Pixels of reflection padding before the random crop.
+        flip: Mirror half of the images.
+        cutout: Side of the square that is cut out, in pixels. Noise replaces the data set's own.
+        image_size: Resize and center-crop the images to this height and width.
+        image_column: Name of the image column.
+        label_column: Name of the label column.
+        classes: Use only these classes, in this order.
+        precision: bfloat16 for mixed precision, useful on recent GPUs.
+        sync_norm: With several processes, compute batch-norm statistics over the whole batch.
+        seed: Seed of weights, order and augmentation.
     """
 
-    data: str
-    model: str = "cascaded-td"
-    lam: float | tuple[float, ...] | None = None
-    network: str = "resnet18"
-    recipe: Recipe = field(default_factory=Recipe)
+    data: str = "digits"
+    method: MethodName = "cascaded-td"
+    lam: Annotated[float | tuple[float, ...] | None, LAM, if_none("the method's own")] = None
+    arch: Arch = "resnet18"
+    width: int = 64
+    epochs: int = 120
+    batch_size: int = 128
+    lr: float = 0.1
+    momentum: float = 0.9
+    nesterov: bool = True
+    weight_decay: float = 5e-4
+    lr_schedule: LrSchedule = "steps"
+    lr_gamma: float = 0.2
+    lr_step_epochs: int = 30
+    warmup_fraction: float = 0.3
+    val_fraction: float = 0.1
+    max_images: Annotated[int | None, DisallowNone, if_none("all")] = None
+    init_from: Annotated[str | None, DisallowNone, if_none("random weights")] = None
+    fold: Annotated[tuple[int, int] | None, FOLD, if_none("--val-fraction of the images")] = None
+    noise: Annotated[str | None, DisallowNone, if_none("no noise")] = None
+    pad: Annotated[int | None, if_none("the data set's own, or an eighth of the size", metavar="INT")] = None
+    flip: Annotated[bool | None, if_none("the data set's own, or True", metavar="{True,False}")] = None
+    cutout: Annotated[int | None, if_none("the data set's own", metavar="INT")] = None
+    image_size: Annotated[int | None, DisallowNone, if_none("as the data set has them")] = None
+    image_column: Annotated[str | None, DisallowNone, if_none("detected if there is only one")] = None
+    label_column: Annotated[str | None, DisallowNone, if_none("detected if there is only one")] = None
+    classes: Annotated[tuple[str, ...], if_none("all")] = ()
+    precision: Precision = "float32"
+    sync_norm: bool = True
     seed: int = 0
-    limit: int | None = None
-    size: int | None = None
-    classes: tuple[str, ...] = ()
-    columns: tuple[str | None, str | None] = (None, None)
-    fold: tuple[int, int] | None = None
-    start: str | None = None
 
-    @property
-    def method(self) -> Method:
+    def __post_init__(self):
+        at_least(1, width=self.width, epochs=self.epochs, batch_size=self.batch_size)
+        at_least(1, lr_step_epochs=self.lr_step_epochs, max_images=self.max_images, image_size=self.image_size)
+        at_least(0, pad=self.pad, cutout=self.cutout, seed=self.seed)
+        if not (math.isfinite(self.lr) and self.lr > 0):
+            raise InputError(f"lr is {self.lr}: give a positive number, e.g. 0.1")
+        for name in ("momentum", "weight_decay", "val_fraction"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}: give a number from 0 to below 1")
+        choices = {"lr_schedule": LrSchedule, "precision": Precision, "arch": Arch}
+        for name, kind in choices.items():
+            if getattr(self, name) not in get_args(kind):
+                raise InputError(f"{name} is {getattr(self, name)!r}: give {' or '.join(get_args(kind))}")
+        if not 0 < self.lr_gamma <= 1:
+            raise InputError(f"lr_gamma is {self.lr_gamma}: give a number above 0, and 1 for a constant learning rate")
+        if not 0 < self.warmup_fraction < 1:
+            raise InputError(f"warmup_fraction is {self.warmup_fraction}: give a number between 0 and 1")
+        if self.fold and not 1 <= self.fold[0] <= self.fold[1] > 1:
+            raise InputError(f"fold is {self.fold}: give its number and how many there are, as (3, 10)")
+        self.get_method()  # a lambda that the method does not have, or out of range
+
+    def get_method(self) -> Method:
         """Schedule, heads and loss."""
-        return make_method(self.model, self.lam)
+        return get_method(self.method, self.lam)
 
-    def to_json(self) -> dict[str, Any]:
-        """As `spec.json` keeps it."""
-        return {"format": FORMAT, **asdict(self), "recipe": self.recipe.to_json()}
+    def lr_at(self, step: int, steps_per_epoch: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        if self.lr_schedule == "steps":
+            return self.lr * self.lr_gamma ** (step // steps_per_epoch // self.lr_step_epochs)
+        done = (step + 1) / (self.epochs * steps_per_epoch + 1)  # neither the first nor the last step has a rate of 0
+        warmup = min(done / self.warmup_fraction, (step + 1) / MIN_WARMUP)
+        return self.lr * min(warmup, (1 - done) / (1 - self.warmup_fraction))
 
-    @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Spec:
-        """What `to_json` gave, back from JSON."""
-        told = dict(told)
-        if told.pop("format", None) != FORMAT:
-            raise InputError(f"spec.json is not of format {FORMAT}, the one this cascaded reads: train the run again")
-        told["recipe"] = Recipe.from_json(told["recipe"])
-        told["lam"] = tuple(told["lam"]) if isinstance(told["lam"], list) else told["lam"]
-        told["classes"], told["columns"] = tuple(told["classes"]), tuple(told["columns"])
-        told["fold"] = tuple(told["fold"]) if told.get("fold") else None
-        return cls(**told)
-
-    def differences(self, other: Spec) -> list[str]:
-        """How another spec differs from this one: `rate 0.1 -> 0.2`."""
-        mine, yours = _flat(self), _flat(other)
+    def differences(self, other: RunConfig) -> list[str]:
+        """How another configuration differs from this one: `lr 0.1 -> 0.2`."""
+        mine, yours = _comparable(self), _comparable(other)
         return [f"{name} {mine[name]} -> {yours[name]}" for name in mine if mine[name] != yours[name]]
 
 
-def _flat(spec: Spec) -> dict[str, Any]:
-    """All that counts, by name. A slash behind a folder changes nothing, nor does a model's own lambda, if named."""
-    loss = spec.method.loss
-    told = {**asdict(spec), "data": os.path.normpath(spec.data), "lam": loss.lam if isinstance(loss, TD) else None}
-    recipe = told.pop("recipe")
-    return {**told, **recipe}
+RECIPES: dict[str, RunConfig] = {
+    "laptop": RunConfig(width=16, epochs=10, batch_size=64, lr_schedule="one-cycle", warmup_fraction=0.2, cutout=0),
+    "paper": RunConfig(),
+}
+"""`laptop`: a narrow network within the hour on two cores. `paper`: the paper's training, for a GPU."""
+FITTED = ("epochs", "batch_size")
+"""Fields that the laptop recipe chooses from the number of training images (`training.fit`) unless they are given."""
+RecipeName = Literal["laptop", "paper"]
+
+
+@dataclass(frozen=True)
+class ExecutionConfig:
+    """How a run is computed; its result does not depend on it, except for rounding.
+
+    Attributes:
+        device: auto, cpu, cuda, cuda:1 or mps.
+        threads: CPU threads per run.
+        checkpoint_seconds: Seconds between two checkpoints within an epoch.
+        tensorboard: Write event files for TensorBoard too.
+        deterministic: Refuse operations whose result may differ from run to run.
+    """
+
+    device: str = "auto"
+    threads: Annotated[int | None, DisallowNone, if_none("all cores; divided between the runs of a sweep")] = None
+    checkpoint_seconds: float = 60.0
+    tensorboard: bool = False
+    deterministic: bool = False
+
+    def __post_init__(self):
+        at_least(1, threads=self.threads)
+
+
+DEFAULT_EXECUTION = ExecutionConfig()
+
+
+def _comparable(config: RunConfig) -> dict[str, Any]:
+    """All fields, so that equal runs are equal: a slash after a folder and a method's own lambda change nothing."""
+    loss = config.get_method().loss
+    return {
+        **asdict(config),
+        "data": os.path.normpath(config.data),
+        "lam": loss.lam if isinstance(loss, TD) else None,
+    }
+
+
+def config_hash(config: RunConfig) -> str:
+    """12 hex digits that are equal for runs that can be compared: they differ in method, lambda or seed only.
+
+    A lambda schedule counts; of `init_from` and `fold` it counts whether there is one and how many folds there are.
+    """
+    kept = _comparable(config)
+    kept["lam"] = config.lam if isinstance(config.lam, tuple) else None
+    kept["init_from"], kept["fold"] = config.init_from is not None, config.fold and config.fold[1]
+    for name in ("method", "seed"):
+        del kept[name]
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def train_args(config: RunConfig, execution: ExecutionConfig = DEFAULT_EXECUTION) -> list[str]:
+    """The words after `cascaded train` that give exactly this configuration, from the nearest recipe."""
+    found: list[list[str]] = []
+    for name, recipe in RECIPES.items():
+        chosen = FITTED if name == "laptop" else ()  # written out: they are not to be chosen from the images again
+        words = to_args(config, replace(recipe, **{each: getattr(config, each) for each in chosen}))
+        words += [word for each in chosen for word in (f"--{each.replace('_', '-')}", str(getattr(config, each)))]
+        found.append(words if name == "laptop" else ["--recipe", name, *words])
+    return [*min(found, key=len), *to_args(execution, DEFAULT_EXECUTION)]

@@ -16,9 +16,8 @@ from cascaded.data.noise import make_noise
 from cascaded.data.sources import augmentation, load
 from cascaded.data.split import divided, fold, limited
 from cascaded.errors import InputError, MissingSplitError
-from cascaded.training.config import Spec
+from cascaded.training.config import RunConfig
 from cascaded.training.distributed import Team
-from cascaded.training.recipe import Recipe
 from cascaded.training.runs import Inputs
 from cascaded.training.seeds import generator_at
 
@@ -47,11 +46,11 @@ class Feed:
     def __post_init__(self):
         if self.batch > len(self.train):
             raise InputError(
-                f"batch is {self.batch}, there are {len(self.train)} training images: give a smaller --batch"
+                f"batch_size is {self.batch}, there are {len(self.train)} training images: give a smaller --batch-size"
             )
         if self.batch % self.team.size:
             raise InputError(
-                f"batch is {self.batch}, there are {self.team.size} processes: give a --batch they can share"
+                f"batch_size is {self.batch}, there are {self.team.size} processes: give a --batch-size they can share"
             )
 
     @property
@@ -97,47 +96,48 @@ def _order(seed: int, epoch: int, items: int) -> Tensor:
     return torch.randperm(items, generator=generator_at(seed, "order", epoch))
 
 
-def make_feed(spec: Spec, team: Team, device: torch.device) -> Feed:
+def make_feed(config: RunConfig, team: Team, device: torch.device) -> Feed:
     """Load a run's images and hold some out. The split is the same for every seed."""
-    recipe = spec.recipe
-    images = _labelled(spec)
-    train, validation = _divided(spec, images)
-    test = _test(spec, images)
-    augment = _augment(augmentation(spec.data, images.images.shape[-1]), recipe)
-    feed = Feed(images, train, validation, test, augment, spec.seed, recipe.batch, team, device)
+    images = _labelled(config)
+    train, validation = _divided(config, images)
+    test = _test(config, images)
+    augment = _augment(augmentation(config.data, images.images.shape[-1]), config)
+    feed = Feed(images, train, validation, test, augment, config.seed, config.batch_size, team, device)
     feed.at(0)  # what cannot be done to these images is said now as well
     return feed
 
 
-def training_images(spec: Spec) -> int:
+def training_images(config: RunConfig) -> int:
     """How many images a run learns from, without those that are held out."""
-    return len(_divided(spec, _labelled(spec))[0])
+    return len(_divided(config, _labelled(config))[0])
 
 
-def _labelled(spec: Spec) -> Images:
-    images = load_split(spec, "train")
+def _labelled(config: RunConfig) -> Images:
+    images = load_split(config, "train")
     if not images.classes:
-        raise InputError(f"{spec.data} has no labels to learn from: name the column with --label, or use other data")
+        raise InputError(
+            f"{config.data} has no labels to learn from: name the column with --label-column, or use other data"
+        )
     return images
 
 
-def _divided(spec: Spec, images: Images) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:
+def _divided(config: RunConfig, images: Images) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:
     """The images that a run learns from, and those that it is validated with."""
     train, validation = torch.arange(len(images)), torch.arange(0)
-    if spec.fold or spec.recipe.held_out:
-        train, validation = held_out(spec, images)
-    return (train if spec.limit is None else train[limited(images.labels[train], spec.limit)]), validation
+    if config.fold or config.val_fraction:
+        train, validation = held_out(config, images)
+    return (train if config.max_images is None else train[limited(images.labels[train], config.max_images)]), validation
 
 
-def held_out(spec: Spec, images: Images) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:
-    """The training images that a run learns from, and those that it does not: a fold, or its recipe's share."""
-    return fold(images.labels, *spec.fold) if spec.fold else divided(images, spec.recipe.held_out)
+def held_out(config: RunConfig, images: Images) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:
+    """The training images that a run learns from, and those that it does not: a fold, or its config's share."""
+    return fold(images.labels, *config.fold) if config.fold else divided(images, config.val_fraction)
 
 
-def _test(spec: Spec, images: Images) -> Images | None:
+def _test(config: RunConfig, images: Images) -> Images | None:
     """The test images, if there are any with labels. What is wrong with them is better said before the training."""
     try:
-        test = load_split(spec, "test")
+        test = load_split(config, "test")
     except MissingSplitError:
         return None
     if not test.classes:
@@ -148,32 +148,31 @@ def _test(spec: Spec, images: Images) -> Images | None:
     ):
         if mine != yours:
             raise InputError(
-                f"the {what} of {spec.data} differ between test, {mine}, and train, {yours}: make them alike, or move "
-                "the test images away"
+                f"the {what} of {config.data} differ between test, {mine}, and train, {yours}: make them alike, or "
+                "move the test images away"
             )
     return test
 
 
-def load_split(spec: Spec, split: str) -> Images:
+def load_split(config: RunConfig, split: str) -> Images:
     """A split of a run's data, as the run has it."""
-    image, label = spec.columns
     return load(
-        spec.data,
+        config.data,
         split,
-        image_size=spec.size,
-        image_column=image,
-        label_column=label,
-        classes=spec.classes or None,
+        image_size=config.image_size,
+        image_column=config.image_column,
+        label_column=config.label_column,
+        classes=config.classes or None,
     )
 
 
-def _augment(own: Augment, recipe: Recipe) -> Augment:
-    """The data set's own augmentation with the recipe's changes; noise takes the place of cut-out."""
-    cutout = own.cutout if recipe.noise is None else 0
+def _augment(own: Augment, config: RunConfig) -> Augment:
+    """The data set's own augmentation with the config's changes; noise takes the place of cut-out."""
+    cutout = own.cutout if config.noise is None else 0
     return replace(
         own,
-        pad=own.pad if recipe.pad is None else recipe.pad,
-        flip=own.flip if recipe.flip is None else recipe.flip,
-        cutout=cutout if recipe.cutout is None else recipe.cutout,
-        noise=None if recipe.noise is None else make_noise(recipe.noise),
+        pad=own.pad if config.pad is None else config.pad,
+        flip=own.flip if config.flip is None else config.flip,
+        cutout=cutout if config.cutout is None else config.cutout,
+        noise=None if config.noise is None else make_noise(config.noise),
     )

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from jaxtyping import Float, Shaped
+from safetensors import SafetensorError
+from safetensors.torch import load
 from torch import Tensor
 
 from cascaded.cascade.network import Cascade
 from cascaded.data.augment import normalise
 from cascaded.errors import InputError
 from cascaded.training import checkpoint
-from cascaded.training.config import Spec
+from cascaded.training.config import RunConfig
 from cascaded.training.loop import build, check_parameters
-from cascaded.training.runs import Inputs, read_inputs, read_spec, resume_command, weights_digest
+from cascaded.training.runs import CONFIG, WEIGHTS, Inputs, read_run_file, resume_command
 from cascaded.training.trainer import Position
 
 OVERSHOOT = 1e-3
@@ -30,15 +31,15 @@ class Trained:
 
     Attributes:
         folder: Where its run is kept.
-        spec: What the run is.
+        config: The configuration of the run.
         inputs: What the network takes and what its answers mean.
         net: The network, in evaluation mode.
-        weights: SHA-256 of its weights and statistics.
-        step: How many steps it was trained for.
+        weights: SHA-256 of the file with its weights and statistics.
+        step: How many steps it was trained for; 0 for a saved network.
     """
 
     folder: Path
-    spec: Spec
+    config: RunConfig
     inputs: Inputs
     net: Cascade
     weights: str
@@ -50,8 +51,8 @@ class Trained:
         """Bytes, or floats in 0..1, as the network takes them: still images or a film. Other floats are refused."""
         if images.shape[-3:] != self.inputs.shape:
             raise InputError(
-                f"images are {told_shape(images.shape[-3:])}, {self.folder} was trained on "
-                f"{told_shape(self.inputs.shape)}: bring them to that form"
+                f"images are {describe_shape(images.shape[-3:])}, {self.folder} was trained on "
+                f"{describe_shape(self.inputs.shape)}: bring them to that form"
             )
         check_range(images, "give them to run.net")
         flat = normalise(images.reshape(-1, *images.shape[-3:]), self.inputs.mean, self.inputs.std)
@@ -59,32 +60,41 @@ class Trained:
 
 
 def load_run(folder: Path | str, device: torch.device | str = "cpu") -> Trained:
-    """The network of a run as its newest checkpoint has it, in evaluation mode.
+    """The network of a run, from its newest checkpoint, or a saved network; in evaluation mode.
 
     Args:
-        folder: A run: `runs/td0/0`.
+        folder: A run, such as `runs/td0/0`, or a folder with config.json and model.safetensors.
         device: Where to put the network.
     """
     folder = Path(folder)
-    if not (folder / "spec.json").exists():
-        raise InputError(f"{folder} holds no run, there is no spec.json: give OUT/SEED of a cascaded train")
-    spec, inputs = read_spec(folder), read_inputs(folder)
-    found = checkpoint.newest(folder)
-    if found is None:
-        raise InputError(f"{folder} has no checkpoint yet: wait for the first one, or run {resume_command(folder)}")
+    file = read_run_file(folder)
+    config, inputs = file.config, file.inputs
+    tensors, weights, step = _read_weights(folder)
     shape = torch.Size(inputs.shape)
     try:
-        check_parameters(spec, len(inputs.classes), shape, {name: each.shape for name, each in found.model.items()})
-    except InputError as error:
-        raise InputError(f"the checkpoint in {folder} is of another network ({error}): bring its own back") from error
-    net = build(spec, len(inputs.classes), shape)
+        check_parameters(config, len(inputs.classes), shape, {name: each.shape for name, each in tensors.items()})
+        net = build(config, len(inputs.classes), shape)
+        net.load_state_dict(tensors)
+    except (InputError, RuntimeError) as error:
+        reason = str(error).splitlines()[-1].strip()
+        raise InputError(
+            f"the weights in {folder} are of another network ({reason}): bring back those of its {CONFIG}"
+        ) from error
+    return Trained(folder, config, inputs, net.to(device).eval(), weights, step)
+
+
+def _read_weights(folder: Path) -> tuple[dict[str, Tensor], str, int]:
+    """Tensors by name, the SHA-256 of their file and, for a run, the step of the checkpoint."""
+    if (found := checkpoint.newest(folder)) is not None:
+        return found.model, found.weights, Position.from_json(found.position).step
+    if not (folder / WEIGHTS).exists():
+        raise InputError(f"{folder} has no checkpoint yet: wait for the first one, or run {resume_command(folder)}")
     try:
-        net.load_state_dict(found.model)
-    except RuntimeError as error:
-        told = str(error).splitlines()[-1].strip()
-        raise InputError(f"the checkpoint in {folder} is of another network ({told}): bring its own back") from error
-    step = Position.from_json(found.position).step
-    return Trained(folder, spec, inputs, net.to(device).eval(), weights_digest(folder, step) or "", step)
+        content = (folder / WEIGHTS).read_bytes()
+        tensors = load(content)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{folder / WEIGHTS} cannot be read ({error}): it is damaged, bring it back") from error
+    return {name.removeprefix("net."): each for name, each in tensors.items()}, hashlib.sha256(content).hexdigest(), 0
 
 
 def check_range(images: Tensor, if_normalised: str) -> None:
@@ -105,16 +115,7 @@ def check_range(images: Tensor, if_normalised: str) -> None:
         )
 
 
-def digest(tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 of tensors and their names."""
-    told = hashlib.sha256()
-    for name in sorted(tensors):
-        told.update(name.encode())
-        told.update(tensors[name].detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return told.hexdigest()
-
-
-def told_shape(shape: tuple[int, ...] | torch.Size) -> str:
+def describe_shape(shape: tuple[int, ...] | torch.Size) -> str:
     """`3 channels of 32 x 32`."""
     if len(shape) != 3:
         return " x ".join(map(str, shape)) + " without channels"

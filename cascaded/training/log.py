@@ -43,10 +43,10 @@ class Journal:
         """A step is done."""
         trainer = self.trainer
         done = trainer.position.step - self.first
-        rate = done * trainer.recipe.batch / (time.monotonic() - self.began)
+        rate = done * trainer.config.batch_size / (time.monotonic() - self.began)
         accuracy = f", {three(self.accuracy)}" if self.accuracy else ""
         epoch = (trainer.position.step - 1) // trainer.feed.steps_an_epoch + 1
-        shown = f"epoch {epoch}/{trainer.recipe.epochs}, {rate:,.0f} images/s, {self._loss(loss)}{accuracy}"
+        shown = f"epoch {epoch}/{trainer.config.epochs}, {rate:,.0f} images/s, {self._loss(loss)}{accuracy}"
         self.shown.advance(1, shown)
 
     def epoch_ended(self, accuracy: list[float] | None, test: list[float] | None) -> None:
@@ -57,11 +57,11 @@ class Journal:
             return
         self.accuracy = accuracy
         told = {"epoch": trainer.epoch, "step": position.step, "loss": loss, "seconds": round(position.seconds, 1)}
-        told |= {"rate": trainer.rate_of(position.step - 1), "lam": trainer.lam_of(position.step - 1)}
+        told |= {"lr": trainer.lr_at(position.step - 1), "lam": trainer.lam_of(position.step - 1)}
         told |= {"accuracy": accuracy}
         self.metrics.add(**told, **({} if test is None else {"test": test}))
         self._to_events(told)
-        parts = [f"epoch {trainer.epoch}/{trainer.recipe.epochs}", self._loss(loss), minutes(position.seconds)]
+        parts = [f"epoch {trainer.epoch}/{trainer.config.epochs}", self._loss(loss), minutes(position.seconds)]
         parts += [f"validation {three(accuracy)}"] if accuracy else []
         parts += [f"test {three(test)}"] if test else []
         self.shown.say(", ".join(parts))
@@ -73,7 +73,7 @@ class Journal:
 
     def _to_events(self, told: dict[str, Any]) -> None:
         if self.events is not None:
-            for name in ("loss", "rate", "lam"):
+            for name in ("loss", "lr", "lam"):
                 if told[name] is not None:
                     self.events.add_scalar(name, told[name], told["step"])
             for step, each in enumerate(told["accuracy"] or [], start=1):

@@ -100,11 +100,13 @@ METHODS: dict[str, Method] = {
 }
 
 
-def make_method(name: str, lam: float | Sequence[float] | None = None) -> Method:
+def get_method(name: str, lam: float | Sequence[float] | None = None) -> Method:
     """A method by name; `lam` in place of its own lambda, a number or several to run through."""
     if name not in METHODS:
         near = get_close_matches(name, METHODS, n=1)
-        raise InputError(f"there is no model {name!r}: " + (f"say {near[0]}?" if near else "say " + ", ".join(METHODS)))
+        raise InputError(
+            f"there is no method {name!r}: " + (f"say {near[0]}?" if near else "say " + ", ".join(METHODS))
+        )
     method = METHODS[name]
     if lam is None:
         return method

@@ -1,47 +1,34 @@
-"""A run's folder: what it is, how far it is, and that nobody else is at it.
+"""The folder of a run: its configuration, its progress, and a lock against two processes at once.
 
-runs/<name>/<seed>/{spec.json, checkpoints/, metrics.jsonl, traces/, results.json}
+    runs/<name>/<seed>/{config.json, checkpoints/, metrics.jsonl, traces/, results/}
+
+A saved network (config.json and model.safetensors, no checkpoints) is read in the same way.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.files import check_types, read_json, sha256, write_json
+from cascaded.files import read_json, sha256, write_json
+from cascaded.progress import readable
 from cascaded.shell import program
-from cascaded.training.config import Spec
-from cascaded.training.recipe import Recipe
+from cascaded.training.config import RunConfig
+from cascaded.training.run_file import CONFIG, WEIGHTS, Inputs, RunFile
 
 LOCK = ".lock"
 WITH_PARENT = "CASCADED_WITH_PARENT"
 """Holds, in the environment of a run, the process that it is to end with: everything is kept when that one is gone."""
-PARTS = ("model.safetensors", "optimiser.safetensors", "position.json")  # of a checkpoint
+PARTS = (WEIGHTS, "optimiser.safetensors", "position.json")  # of a checkpoint
 MANIFEST = "manifest.json"  # without it there is no checkpoint
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a network takes and what its answers mean, so that it can be used where its training images are not.
-
-    Attributes:
-        shape: Channels, height and width of an image.
-        mean: Mean of each channel over the images it was trained on, in 0..1.
-        std: Their deviation.
-        classes: What its classes are called.
-    """
-
-    shape: tuple[int, ...]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    classes: tuple[str, ...]
 
 
 class LockedError(InputError):
@@ -90,7 +77,7 @@ def run_to_resume(place: Path, seed: int | None = None) -> Path:
         place: The folder of a run, or one that holds runs.
         seed: Which of several, by its seed.
     """
-    found = [run for run in find_runs([place]) if run == place or seed in (None, read_spec(run).seed)]
+    found = [run for run in find_runs([place]) if run == place or seed in (None, read_config(run).seed)]
     if not found:
         raise InputError(f"{place} holds no run with seed {seed}: leave --seed out, or give one that is there")
     left = [run for run in found if not is_done(run)] or found
@@ -100,75 +87,102 @@ def run_to_resume(place: Path, seed: int | None = None) -> Path:
     return left[0]
 
 
-def enter(folder: Path, spec: Spec, resume: bool) -> None:
-    """Hold what is asked against what the folder says it is, if it says anything yet."""
-    if not (folder / "spec.json").exists():
+def enter(folder: Path, config: RunConfig, resume: bool) -> None:
+    """Compare a configuration with that of the run in the folder, if there is one."""
+    if not has_config(folder):
         if checkpoint_places(folder):
-            raise InputError(
-                f"{folder} holds checkpoints but no spec.json that says of what: bring it back, or choose another --out"
-            )
+            raise InputError(f"{folder} has checkpoints but no {CONFIG}: bring it back, or choose another --out")
         return
-    check_spec(folder, spec)
+    check_config(folder, config)
     if not resume:
         raise InputError(
-            f"{folder} holds this run already: resume it with {resume_command(folder)}, or choose another --out"
+            f"{folder} contains this run already: resume it with {resume_command(folder)}, or choose another --out"
         )
 
 
-def check_spec(folder: Path, spec: Spec) -> None:
-    """The run in a folder is the one that is asked for."""
-    if differences := read_spec(folder).differences(spec):
+def check_config(folder: Path, config: RunConfig) -> None:
+    """Refuse a configuration that differs from that of the run in a folder."""
+    if differences := read_config(folder).differences(config):
         raise InputError(
             f"{folder} is another run ({', '.join(differences)}): leave these options out to resume it, or choose "
             "another --out"
         )
 
 
-def begin(folder: Path, spec: Spec, fingerprint: str, inputs: Inputs, made_with: dict[str, str]) -> None:
-    """Say what the run is and which images it has, once all is known to be good; later, hold the images against it."""
-    file = folder / "spec.json"
-    told = read_json(file) if file.exists() else {**spec.to_json(), "images": fingerprint, "made_with": made_with}
-    if not isinstance(told, dict) or told.get("images") != fingerprint:
+def begin(folder: Path, config: RunConfig, images: str, inputs: Inputs, made_with: dict[str, str]) -> None:
+    """Write `config.json` of a new run; for a run that is resumed, check that it has the same training images.
+
+    Args:
+        folder: The folder of the run.
+        config: Its configuration.
+        images: A digest of its training images.
+        inputs: What its network expects.
+        made_with: Versions of what computes here.
+    """
+    if not has_config(folder):
+        write_json(folder / CONFIG, RunFile(config, inputs, images, made_with).to_json())
+    elif read_run_file(folder).images != images:
         raise InputError(
-            f"{spec.data} holds other images than those that {folder} began with: bring them back, or choose another "
-            "--out"
+            f"{config.data} has other images than those that {folder} was started with: bring them back, or choose "
+            "another --out"
         )
-    if "inputs" not in told:
-        write_json(file, {**told, "inputs": asdict(inputs)})
 
 
-def read_inputs(folder: Path) -> Inputs:
-    """What the network of a run takes."""
-    told = read_json(folder / "spec.json")
-    try:
-        told = told["inputs"]
-        check_types(told, Inputs)
-        inputs = Inputs(**{name: tuple(value) for name, value in told.items()})
-        channels = inputs.shape[0] if len(inputs.shape) == 3 and min(inputs.shape) > 0 else 0
-        if not channels or len(inputs.mean) != channels or len(inputs.std) != channels:
-            raise ValueError(f"mean and deviation do not fit channels, height and width {list(inputs.shape)}")
-        return inputs
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+def has_config(folder: Path) -> bool:
+    """Whether a folder contains a run or a saved network; a run of version 0.1 is refused."""
+    if (folder / CONFIG).exists():
+        return True
+    if (folder / "spec.json").exists():
         raise InputError(
-            f"{folder / 'spec.json'} does not tell what its network takes ({error}): {resume_command(folder)} adds it"
+            f"{folder} is a run of cascaded 0.1, which this version does not read: train it again, or use cascaded 0.1"
+        )
+    return False
+
+
+def read_run_file(folder: Path) -> RunFile:
+    """The `config.json` of a run or of a saved network."""
+    if not has_config(folder):
+        raise InputError(f"{folder} contains no run, there is no {CONFIG}: give OUT/SEED of a cascaded train")
+    content = read_json(folder / CONFIG)
+    if isinstance(content, dict) and "spec" in content:
+        raise InputError(
+            f"{folder} is a network of cascaded 0.1, which this version does not read: train it again and save it"
+        )
+    try:
+        return RunFile.from_json(content)
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise InputError(
+            f"{folder / CONFIG} does not describe a run ({readable(str(error))}): it is damaged"
         ) from error
 
 
-def read_spec(folder: Path) -> Spec:
-    """What the run in a folder is."""
-    told = read_json(folder / "spec.json")
-    try:
-        about = {"made_with", "images", "inputs"}  # known of the run, not asked for
-        told = {name: value for name, value in told.items() if name not in about}
-        for each, kind in ((told, Spec), (told["recipe"], Recipe)):
-            check_types(each, kind)
-        spec = Spec.from_json(told)
-        _ = spec.method
-        return spec
-    except InputError:
-        raise
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{folder / 'spec.json'} does not describe a run ({error}): it is damaged") from error
+def read_config(folder: Path) -> RunConfig:
+    """The configuration of a run or of a saved network."""
+    return read_run_file(folder).config
+
+
+def read_inputs(folder: Path) -> Inputs:
+    """What the network of a run expects."""
+    return read_run_file(folder).inputs
+
+
+def weights_digest(folder: Path) -> str | None:
+    """SHA-256 of the weights of a run (its newest intact checkpoint) or of a saved network; None if there are none."""
+    for place in reversed(checkpoint_places(folder)):
+        if is_whole(place):
+            return json.loads((place / MANIFEST).read_text())["sha256"][WEIGHTS]
+    return sha256(folder / WEIGHTS) if (folder / WEIGHTS).exists() else None
+
+
+def resolve_init(config: RunConfig) -> tuple[RunConfig, Path | None]:
+    """A configuration whose `init_from` is a path, with the SHA-256 of the weights in its place; and that path."""
+    if config.init_from is None or re.fullmatch("[0-9a-f]{64}", config.init_from):
+        return config, None
+    run = Path(config.init_from)
+    read_config(run)
+    if (weights := weights_digest(run)) is None:
+        raise InputError(f"--init-from is {run}, which has no checkpoint yet: train it first")
+    return replace(config, init_from=weights), run
 
 
 class Metrics:
@@ -208,22 +222,6 @@ def manifest_of(digests: Mapping[str, str]) -> bytes:
     return (json.dumps({"format": 1, "sha256": dict(digests)}, indent=2) + "\n").encode()
 
 
-def weights_digest(folder: Path, step: int | None = None) -> str | None:
-    """SHA-256 of a run's weights as its newest checkpoint's manifest has it; None without a checkpoint.
-
-    Args:
-        folder: A run, or a saved network: there the file of weights itself is read.
-        step: Of the checkpoint at this step.
-    """
-    places = [place for place in checkpoint_places(folder) if step is None or int(place.name) == step]
-    try:
-        if places:
-            return str(read_json(places[-1] / MANIFEST)["sha256"][PARTS[0]])
-        return sha256(folder / PARTS[0]) if (folder / PARTS[0]).exists() else None
-    except (InputError, KeyError, TypeError):
-        return None
-
-
 def is_whole(place: Path) -> bool:
     """Whether a checkpoint is what was written."""
     try:
@@ -256,22 +254,28 @@ def find_runs(places: Sequence[Path]) -> list[Path]:
             raise InputError(f"{place} is a file: give the folder of a run, such as runs/td0/0")
         if not place.is_dir():
             raise InputError(f"there is no folder {place}: give the folder of a run, such as runs/td0/0")
-        below = sorted(spec.parent for spec in place.glob("**/spec.json"))
+        below = sorted(file.parent for file in place.glob(f"**/{CONFIG}"))
+        for old in place.glob("**/spec.json"):
+            has_config(old.parent)
         if not below:
-            raise InputError(f"{place} holds no run, no spec.json is in or below it: train one with cascaded train")
+            raise InputError(f"{place} contains no run, no {CONFIG} is in or below it: train one with cascaded train")
         known = {run.resolve() for run in found}
         found += [run for run in below if run.resolve() not in known]
     return found
 
 
 def is_done(folder: Path) -> bool:
-    """Whether a run has ended and its last checkpoint is of its last step, and whole."""
+    """Whether a run has ended and its last checkpoint is of its last step, and intact; or it is a saved network."""
+    if not has_config(folder):
+        return False
+    if (folder / WEIGHTS).exists():
+        return True
     last = last_metrics(folder)
-    if last is None or not (folder / "spec.json").exists():
+    if last is None:
         return False
     if not all(type(last.get(name)) is int for name in ("epoch", "step")):
         raise InputError(f"the last line of {folder / 'metrics.jsonl'} has no epoch and step: it is damaged, remove it")
-    if last["epoch"] < read_spec(folder).recipe.epochs:
+    if last["epoch"] < read_config(folder).epochs:
         return False
     places = [place for place in checkpoint_places(folder) if int(place.name) == last["step"]]
     return bool(places) and is_whole(places[0])

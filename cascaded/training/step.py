@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from cascaded.cascade.inputs import Schedule
 from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
+from cascaded.training.config import Precision
 from cascaded.training.method import CE, Method
-from cascaded.training.recipe import Precision
 
 
 class Learner(nn.Module):

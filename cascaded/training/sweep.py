@@ -1,59 +1,61 @@
-"""Which runs a sweep has, and how far each is, read from their folders alone."""
+"""The runs of a sweep, and the progress of each, read from its folder."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Literal
 
 from cascaded.errors import InputError
-from cascaded.training.config import Spec
-from cascaded.training.method import CE, METHODS, TD, make_method, parse_lam
-from cascaded.training.runs import check_spec, is_done, is_locked, last_metrics
+from cascaded.training.config import DEFAULT_EXECUTION, ExecutionConfig, RunConfig, train_args
+from cascaded.training.method import CE, METHODS, TD, get_method, parse_lam
+from cascaded.training.runs import check_config, has_config, is_done, is_locked, last_metrics, resolve_init
 
 State = Literal["waiting", "running", "elsewhere", "done", "failed"]
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run of a sweep."""
+    """A run of a sweep.
 
-    model: str
-    lam: str | None
-    seed: int
+    Attributes:
+        config: Its configuration; `init_from` may be a path.
+        out: The folder of the sweep.
+    """
+
+    config: RunConfig
     out: Path
-    fold: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
-        """Model and lambda, and the fold if it has one: what the runs of several seeds have in common."""
-        lam = "" if self.lam is None else f"-lam{'-'.join(f'{knot:g}' for knot in TD(parse_lam(self.lam)).knots)}"
-        fold = "" if self.fold is None else f"/fold{self.fold[0]}of{self.fold[1]}"
-        return f"{self.model}{lam}{fold}"
+        """Method and lambda, and the fold if it has one: what the runs of several seeds have in common."""
+        config = self.config
+        lam = "" if config.lam is None else f"-lam{'-'.join(f'{each:g}' for each in TD(config.lam).knots)}"
+        fold = "" if config.fold is None else f"/fold{config.fold[0]}of{config.fold[1]}"
+        return f"{config.method}{lam}{fold}"
 
     @property
     def folder(self) -> Path:
         """Where the run is kept."""
-        return self.out / self.name / str(self.seed)
+        return self.out / self.name / str(self.config.seed)
 
-    def arguments(self) -> list[str]:
-        """What `cascaded train` is asked for this run."""
-        lam = [] if self.lam is None else ["--lam", self.lam]
-        lam += [] if self.fold is None else ["--fold", "/".join(map(str, self.fold))]
-        return ["--model", self.model, *lam, "--seed", str(self.seed), "--out", str(self.out / self.name), "--resume"]
+    def arguments(self, execution: ExecutionConfig = DEFAULT_EXECUTION) -> list[str]:
+        """The words after `cascaded train` that train or resume this run."""
+        words = train_args(self.config, execution)
+        return [*words, "--out", str(self.out / self.name), "--resume"]
 
-    def state(self, spec: Spec) -> State:
-        """How the run stands before this sweep has touched it; what is there must be what is asked for."""
-        if (self.folder / "spec.json").exists():
-            check_spec(self.folder, spec)
+    def state(self) -> State:
+        """The state of the run before this sweep has touched it; another run in its folder is refused."""
+        if has_config(self.folder):
+            check_config(self.folder, resolve_init(self.config)[0])
         if is_locked(self.folder):
             return "elsewhere"
         return "done" if is_done(self.folder) else "waiting"
 
-    def told(self) -> str:
-        """How far the run is: `epoch 3, 71.2 % at the last step`."""
+    def progress(self) -> str:
+        """The progress of the run: `epoch 3, 71.2 % at the last step`."""
         last = last_metrics(self.folder)
         if last is None:
             return ""
@@ -62,25 +64,39 @@ class Job:
 
 
 def plan(
-    models: Sequence[str], lams: Sequence[str], seeds: Sequence[int], out: Path, folds: int | None = None
+    config: RunConfig,
+    methods: Sequence[str],
+    lams: Sequence[str],
+    seeds: Sequence[int],
+    out: Path,
+    folds: int | None = None,
 ) -> list[Job]:
-    """Models x lambdas x folds, seed by seed; a model without a lambda is trained once a seed and fold."""
+    """Methods x lambdas x folds for every seed; a method without a lambda is trained once per seed and fold.
+
+    Args:
+        config: What all runs have in common.
+        methods: Training methods.
+        lams: Lambdas of the TD methods, as on the command line; each method's own if there are none.
+        seeds: The same for every method.
+        out: The folder of the sweep.
+        folds: Hold out each of so many folds of the training images once.
+    """
     if folds is not None and folds < 2:
         raise InputError(f"--folds is {folds}: give at least 2, each is held out once")
-    for name, asked in {"models": models, "seeds": seeds}.items():
-        if not asked:
+    for name, values in {"methods": methods, "seeds": seeds}.items():
+        if not values:
             raise InputError(f"--{name} is empty: give at least one")
-        if len(set(asked)) < len(asked):
-            raise InputError(f"--{name} names the same one twice ({' '.join(map(str, asked))}): name each once")
+        if len(set(values)) < len(values):
+            raise InputError(f"--{name} has the same value twice ({' '.join(map(str, values))}): give each once")
     if min(seeds) < 0:
         raise InputError(f"--seeds has {min(seeds)}: give numbers of 0 or more")
-    lambdas = {text: parse_lam(text) for text in lams}
-    if len(set(lambdas.values())) < len(lams):
-        raise InputError(f"--lam names the same lambda twice ({' '.join(lams)}): name each once")
-    variants: list[tuple[str, str | None]] = []
-    for model in models:
-        make_method(model)
-        without = not lams or isinstance(METHODS[model].loss, CE)
-        variants += [(model, None)] if without else [(model, lam) for lam in lams]
-    parts = [None] if folds is None else [(number, folds) for number in range(1, folds + 1)]
-    return [Job(model, lam, seed, out, fold) for seed, (model, lam), fold in product(seeds, variants, parts)]
+    lambdas = [parse_lam(text) for text in lams]
+    if len(set(lambdas)) < len(lams):
+        raise InputError(f"--lam has the same value twice ({' '.join(lams)}): give each once")
+    variants: list[RunConfig] = []
+    for method in methods:
+        get_method(method)
+        own = [None] if not lams or isinstance(METHODS[method].loss, CE) else lambdas
+        variants += [replace(config, method=method, lam=lam) for lam in own]
+    parts = [config.fold] if folds is None else [(number, folds) for number in range(1, folds + 1)]
+    return [Job(replace(each, seed=seed, fold=fold), out) for seed, each, fold in product(seeds, variants, parts)]

@@ -15,7 +15,7 @@ from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
 from cascaded.files import check_types
 from cascaded.training.checkpoint import Checkpoint
-from cascaded.training.config import Spec
+from cascaded.training.config import RunConfig
 from cascaded.training.data import Feed
 from cascaded.training.distributed import averaging, share_statistics
 from cascaded.training.method import TD
@@ -65,25 +65,25 @@ class Trainer:
     """A network, its optimiser, its images and its position.
 
     Args:
-        spec: What the run is.
+        config: Its configuration.
         net: The network, on the device of the feed.
         feed: Its images, and the processes that share them.
     """
 
-    def __init__(self, spec: Spec, net: Cascade, feed: Feed):
-        self.spec, self.net, self.feed, self.team = spec, net, feed, feed.team
-        self.method, self.recipe, self.position = spec.method, spec.recipe, Position()
-        self.learner: nn.Module = Learner(net, self.method, self.recipe.precision)
+    def __init__(self, config: RunConfig, net: Cascade, feed: Feed):
+        self.config, self.net, self.feed, self.team = config, net, feed, feed.team
+        self.method, self.position = config.get_method(), Position()
+        self.learner: nn.Module = Learner(net, self.method, self.config.precision)
         if self.team.size > 1:
-            if self.recipe.sync_norm:
+            if self.config.sync_norm:
                 share_statistics(net)
             self.learner = averaging(self.learner)
         self.optimiser = torch.optim.SGD(
             net.parameters(),
-            lr=self.recipe.rate,
-            momentum=self.recipe.momentum,
-            weight_decay=self.recipe.decay,
-            nesterov=self.recipe.nesterov and self.recipe.momentum > 0,
+            lr=self.config.lr,
+            momentum=self.config.momentum,
+            weight_decay=self.config.weight_decay,
+            nesterov=self.config.nesterov and self.config.momentum > 0,
         )
 
     # --- where it stands
@@ -91,7 +91,7 @@ class Trainer:
     @property
     def steps(self) -> int:
         """Steps of the whole run."""
-        return self.recipe.epochs * self.feed.steps_an_epoch
+        return self.config.epochs * self.feed.steps_an_epoch
 
     @property
     def done(self) -> bool:
@@ -108,9 +108,9 @@ class Trainer:
         """Whether an epoch has just ended."""
         return self.position.step % self.feed.steps_an_epoch == 0
 
-    def rate_of(self, step: int) -> float:
+    def lr_at(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""
-        return self.recipe.rate_at(step, self.feed.steps_an_epoch)
+        return self.config.lr_at(step, self.feed.steps_an_epoch)
 
     def lam_of(self, step: int) -> float | None:
         """The lambda of a step, if the loss has one."""
@@ -118,7 +118,7 @@ class Trainer:
 
     def _progress(self, step: int) -> float:
         """The share of the epochs that is behind a step: 0 in the first, 1 in the last."""
-        return step // self.feed.steps_an_epoch / max(self.recipe.epochs - 1, 1)
+        return step // self.feed.steps_an_epoch / max(self.config.epochs - 1, 1)
 
     # --- learning
 
@@ -128,7 +128,7 @@ class Trainer:
         now = self.position.step
         images, labels = self.feed.at(now)
         for group in self.optimiser.param_groups:
-            group["lr"] = self.rate_of(now)
+            group["lr"] = self.lr_at(now)
         self.optimiser.zero_grad()
         loss = self.learner(images, labels, self._progress(now))
         told = self.team.mean(loss)
@@ -169,15 +169,15 @@ class Trainer:
 
     def _diverged(self, told: str, step: int) -> DivergedError:
         """What went wrong in a step, counted from 0, and what to try."""
-        epoch, seed = step // self.feed.steps_an_epoch + 1, seed_at(self.spec.seed, "augment", step)
-        place = f"epoch {epoch}, rate {self.rate_of(step):g}, batch seed {seed}"
+        epoch, seed = step // self.feed.steps_an_epoch + 1, seed_at(self.config.seed, "augment", step)
+        place = f"epoch {epoch}, lr {self.lr_at(step):g}, batch seed {seed}"
         where = f"{told} at step {step + 1} of {self.steps} ({place})"
-        if self.recipe.precision != "float32":
+        if self.config.precision != "float32":
             advice = "first try --precision float32"
-        elif self.recipe.schedule == "one-cycle":
-            advice = f"lower the peak, e.g. --rate {self.recipe.rate / 3:.2g}"
+        elif self.config.lr_schedule == "one-cycle":
+            advice = f"lower the peak, e.g. --lr {self.config.lr / 3:.2g}"
         else:
-            advice = f"lower the rate, e.g. --rate {self.recipe.rate / 3:.2g}, or let it rise with --schedule one-cycle"
+            advice = f"lower the rate, e.g. --lr {self.config.lr / 3:.2g}, or warm up with --lr-schedule one-cycle"
         return DivergedError(f"{where}: {advice}, in another --out; the last good checkpoint is kept")
 
     # --- stopping and going on

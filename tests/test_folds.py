@@ -1,4 +1,4 @@
-"""Cross-validation: every training image judged once, by a network that has not seen it."""
+"""Cross-validation, `cascaded sweep --folds`: every training image is recorded by a network that has not seen it."""
 
 import os
 import signal
@@ -19,8 +19,21 @@ from cascaded.training.load import load_run
 from cascaded.training.runs import is_done, is_locked, locked
 from tests.forked import code_of, forked, wait_until
 
-TINY = ["--data", "digits", "--limit", "64", "--epochs", "1", "--width", "2", "--batch", "32", "--device", "cpu"]
-WORDS = ["crossval", *TINY, "--folds", "2", "--jobs", "1", "--threads", "1", "--steps", "2", "--out", "runs"]
+TINY = [
+    "--max-images",
+    "64",
+    "--epochs",
+    "1",
+    "--width",
+    "2",
+    "--batch-size",
+    "32",
+    "--device",
+    "cpu",
+    "--threads",
+    "1",
+]
+WORDS = ["sweep", *TINY, "--threads", "1", "--folds", "2", "--num-workers", "1", "--steps", "2", "--out", "runs"]
 
 
 def cascaded(monkeypatch, *words):
@@ -51,7 +64,7 @@ def test_killed_between_folds_it_goes_on_and_every_image_is_recorded_once(tmp_pa
     files = [folder / "traces" / "digits-validation-ews0.9-2.safetensors" for folder in folders]
     told = capsys.readouterr().out
     assert all(f"wrote {os.path.relpath(file)}" in told for file in files)
-    assert told.endswith(f"next: {program()} analyse runs\n")
+    assert told.endswith(f"next: {program()} analyze runs\n")
     assert_each_judged_by_a_stranger(folders, [load_trace(file) for file in files])
 
     cascaded(monkeypatch, *WORDS)
@@ -62,7 +75,7 @@ def test_killed_between_folds_it_goes_on_and_every_image_is_recorded_once(tmp_pa
     with locked(folders[1]), pytest.raises(SystemExit) as ended:
         cascaded(monkeypatch, *WORDS)
     assert ended.value.code == 2
-    told = "1 of 2 folds are not trained to the end, the first in runs/cascaded-td/fold2of2/0, another process is at it"
+    told = "1 of 2 folds are not trained to the end, the first in runs/cascaded-td/fold2of2/0, another process is"
     assert told in capsys.readouterr().err
 
 
@@ -70,9 +83,9 @@ def assert_each_judged_by_a_stranger(folders, traces):
     source = load("digits", "train")
     for folder, trace in zip(folders, traces, strict=True):
         run = load_run(folder)
-        feed = make_feed(run.spec, Team(), torch.device("cpu"))
+        feed = make_feed(run.config, Team(), torch.device("cpu"))
         assert trace.provenance.weights == run.weights
-        assert trace.provenance.fold == run.spec.fold
+        assert trace.provenance.fold == run.config.fold
         assert trace.config.split == "validation"
         assert trace.embeddings is not None
         assert not set(trace.indices.tolist()) & set(source.indices[feed.train].tolist())
@@ -85,7 +98,6 @@ def assert_each_judged_by_a_stranger(folders, traces):
     ("words", "message"),
     [
         (["--folds", "1"], "--folds is 1: give at least 2, each is held out once"),
-        (["--fold", "1/2"], "--folds is 2 and --fold 1/2: say --folds for all of them, or --fold for one"),
         (["--lam", "7"], "lam is 7.0"),
     ],
 )

@@ -1,0 +1,77 @@
+"""The content of `config.json`: the configuration of a run and what its network expects."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cascaded.errors import InputError
+from cascaded.files import from_json
+from cascaded.training.config import RunConfig
+
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+FORMAT = 2
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a network expects and what its outputs mean, so that it can be used without its training images.
+
+    Attributes:
+        shape: Channels, height and width of an image.
+        mean: Mean per channel over the training images, from 0 to 1.
+        std: Standard deviation per channel.
+        classes: Class names, in the order of the logits.
+    """
+
+    shape: tuple[int, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    classes: tuple[str, ...]
+
+    def __post_init__(self):
+        if len(self.shape) != 3 or min(self.shape) < 1:
+            raise InputError(f"shape is {list(self.shape)}: give channels, height and width")
+        sizes_fit = all(len(each) == self.shape[0] for each in (self.mean, self.std))
+        # single precision has to hold them; neither is true for NaN
+        if not (sizes_fit and max(map(abs, self.mean)) < 1e30 and min(self.std) > 1e-30 and max(self.std) < 1e30):
+            raise InputError(
+                f"mean {list(self.mean)} and std {list(self.std)} are not of {self.shape[0]} channels: give finite "
+                "numbers, one per channel"
+            )
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """The content of `config.json`, of a run and of a saved network.
+
+    Attributes:
+        config: The configuration of the run.
+        inputs: What the network expects.
+        images: A digest of the training images; None if they are not known.
+        made_with: Versions of cascaded, torch and Python.
+        accuracy: Test accuracy per step; empty if it is not known.
+    """
+
+    config: RunConfig
+    inputs: Inputs
+    images: str | None = None
+    made_with: dict[str, str] = field(default_factory=dict)
+    accuracy: tuple[float, ...] = ()
+
+    def __post_init__(self):
+        if not all(0 <= each <= 1 for each in self.accuracy):
+            raise InputError(f"accuracy is {list(self.accuracy)}: give numbers from 0 to 1")
+
+    def to_json(self) -> dict[str, Any]:
+        """As `config.json` stores it."""
+        return {"format": FORMAT, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, content: Any) -> RunFile:
+        """What `to_json` gave; raises `ValueError` with what is wrong."""
+        if not isinstance(content, dict) or not {"config", "inputs"} <= set(content):
+            raise ValueError("it has no config and inputs")
+        if content.get("format") != FORMAT:
+            raise ValueError(f"format is {content.get('format')!r}, this version of cascaded reads {FORMAT}")
+        return from_json({name: value for name, value in content.items() if name != "format"}, cls)
