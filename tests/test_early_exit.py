@@ -137,7 +137,7 @@ def test_a_loaded_network_takes_bytes_and_runs_under_its_own_schedule(tiny_run, 
     with torch.no_grad():
         threshold = float(net(images).softmax(dim=-1).amax(dim=-1).median())
     result = early_exit(net, images, threshold)
-    expected = early_exit(run.net, run.normalised(images), threshold, schedule=run.spec.method.schedule)
+    expected = early_exit(run.net, run.normalised(images), threshold, schedule=run.config.get_method().schedule)
     assert torch.equal(result.predictions, expected.predictions)
     assert torch.equal(result.steps, expected.steps)
     assert len(result.steps.unique()) > 1
