@@ -23,7 +23,7 @@ IMAGE, CLASS, NUMBER, TEXT, FLOAT = Image(), ClassLabel(names=["a"]), Value("int
         ({"photo": Value("binary"), "label": NUMBER}, ("photo", "label")),
     ],
 )
-def test_columns_that_can_only_be_meant_are_find_columns(features, expected):
+def test_unambiguous_columns_are_detected(features, expected):
     columns = find_columns(Columns(), features)
     assert (columns.image, columns.label) == expected
 

@@ -77,7 +77,7 @@ def decode_rows(table: Table, source: Source, problems: Problems) -> Iterator[tu
         while batch := list(islice(rows, BATCH)):
             for row in batch:
                 problems.check_label(row)
-            kept = [row for row in batch if problems.keeps(row)]
+            kept = [row for row in batch if problems.wanted is None or row.label in problems.wanted]
             for row, result in zip(kept, pool.map(work, kept), strict=True):
                 problems.add(row, result)
                 if isinstance(result, Decoded):

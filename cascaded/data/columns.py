@@ -34,23 +34,19 @@ def refuse_columns(reason: str, given: Columns) -> None:
 
 def find_columns(given: Columns, features: Mapping[str, Any]) -> Columns:
     """The given columns; a column that is not given is detected if there is only one candidate."""
-    for kind, column in (("image", given.image), ("label", given.label), ("label", given.coarse)):
+    others = {name: feature for name, feature in features.items() if name != given.coarse}
+    columns = Columns(given.image or _image_column(features), given.label or _label_column(others), given.coarse)
+    for kind, column in (("image", columns.image), ("label", columns.label), ("label", columns.coarse)):
         if column is not None and column not in features:
             raise InputError(
                 f"there is no column {column!r}, there are {', '.join(features)}: choose one with --{kind}-column"
             )
-    image = given.image or _image_column(features)
-    if not any(is_image(features[image]) for is_image in IMAGE_KINDS):
-        kind = _kind(features[image])
-        raise InputError(f"column {image!r} contains {kind}, no images: choose another with --image-column")
-    label = given.label or _label_column({name: each for name, each in features.items() if name != given.coarse})
-    for column in filter(None, (label, given.coarse)):
-        if class_names(features[column]) is None and _kind(features[column]) not in ("integers", "strings"):
+        if column is not None and not (_is_image if kind == "image" else _is_label)(features[column]):
+            needed = "no images" if kind == "image" else "labels are integers or strings"
             raise InputError(
-                f"column {column!r} contains {_kind(features[column])}, labels are integers or strings: choose another "
-                "with --label-column"
+                f"column {column!r} contains {_kind(features[column])}, {needed}: choose another with --{kind}-column"
             )
-    return Columns(image, label, given.coarse)
+    return columns
 
 
 def _image_column(features: Mapping[str, Any]) -> str:
@@ -90,6 +86,14 @@ IMAGE_KINDS = (
     lambda feature: isinstance(feature, dict) and "bytes" in feature,
     lambda feature: _kind(feature) in ("binary", "large_binary"),
 )
+
+
+def _is_image(feature: Any) -> bool:
+    return any(is_image(feature) for is_image in IMAGE_KINDS)
+
+
+def _is_label(feature: Any) -> bool:
+    return class_names(feature) is not None or _kind(feature) in ("integers", "strings")
 
 
 def names_of_values(values: Iterable[Any]) -> tuple[str, ...]:

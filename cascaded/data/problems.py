@@ -61,10 +61,6 @@ class Problems:
         """Whether there are no problems of rows so far."""
         return not self.rows and (self.size is not None or len(self.sizes) < 2)
 
-    def keeps(self, row: Row) -> bool:
-        """Whether a row is of a wanted class."""
-        return self.wanted is None or row.label in self.wanted
-
     def check_label(self, row: Row) -> None:
         """Note a label outside the classes."""
         for label, classes in ((row.label, self.table.classes), (row.coarse, self.table.coarse_classes)):
@@ -99,13 +95,10 @@ class Problems:
             have = "has" if self.labels[-1] == 1 else "have"
             whole.append(f"{counted(self.labels[-1], 'image')} {have} no label, the others have one: label all or none")
         if self.complete and self.labels[-1] < images:
-            whole += [f"class {name!r} has no images: add some, or use --classes without it" for name in self.empty()]
+            numbers = range(len(self.table.classes)) if self.wanted is None else self.wanted
+            empty = [self.table.classes[number] for number in numbers if not self.labels[number]]
+            whole += [f"class {name!r} has no images: add some, or use --classes without it" for name in empty]
         return [*whole, *self.rows]
-
-    def empty(self) -> list[str]:
-        """Names of the wanted classes without images."""
-        numbers = range(len(self.table.classes)) if self.wanted is None else self.wanted
-        return [self.table.classes[number] for number in numbers if not self.labels[number]]
 
     def raise_if_any(self, name: str, split: str) -> None:
         """Raise `InputError` with the first problems and the number of all, if there are any."""
