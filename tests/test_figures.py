@@ -97,9 +97,14 @@ def test_each_stopping_rule_has_its_own_line_style(table):
     ax = next(ax for ax in fig.axes if ax.get_title("left") == "CascadedTD(0)")
     styles = [line.get_linestyle() for line in ax.lines]
     assert len(styles) == 3
-    assert is_curve(ax, rows(fine, "speed_accuracy", "accuracy_at_cost", rule="deadline", unit="steps"), style="--")
+    assert is_curve(ax, rows(fine, "learned_stopper", "accuracy_at_cost", rule="deadline", unit="steps"), style="--")
     assert is_curve(ax, rows(fine, "learned_stopper", "accuracy_at_cost", rule="stopper", unit="steps"))
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["threshold", "deadline", "stopper"]
+
+
+def test_stopping_rules_of_one_method_are_named_after_it(table):
+    one = table[(table.method == "cascaded-td") & (table.lam == 0) & (table.time == "coarse")]
+    assert titles(figures.stopping_rules(one)) == ["CascadedTD(0)"]
 
 
 def test_lambda_is_on_the_x_axis_and_cross_entropy_a_level(table):

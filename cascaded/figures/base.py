@@ -85,7 +85,7 @@ def panels(
     for column in ("time", "kernel", "steps", "train_noise", "noise", "items", "config"):
         if column not in (*columns, *within) and df.duplicated([*columns, *within]).any():
             columns.append(column)
-    varying = [column for column in columns if df[column].nunique(dropna=False) > 1]
+    varying = [column for column in columns if column == "name" or df[column].nunique(dropna=False) > 1]
     if not varying:
         return [("", df)]
     groups = df.groupby(varying, dropna=False, sort=False)

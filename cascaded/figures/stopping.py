@@ -33,7 +33,8 @@ def stopping_rules(df: pd.DataFrame) -> Figure:
     Args:
         df: From `cascaded.results.load`.
     """
-    rules = select(df, "speed_accuracy", "accuracy_at_cost", rule=("threshold", "deadline"), unit="steps")
-    learned = (df["analysis"] == "learned_stopper") & (df["metric"] == "accuracy_at_cost") & (df["rule"] == "stopper")
-    curves = pd.concat([rules, df[learned & (df["unit"] == "steps")]]).assign(analysis="speed_accuracy")
-    return lines(bands(curves), UNITS["steps"], ("name",))
+    rows = df[(df["metric"] == "accuracy_at_cost") & (df["unit"] == "steps")]
+    learned = rows["analysis"] == "learned_stopper"  # has all three rules, on the same images
+    rows = rows[learned | ~learned.groupby([rows["run"], rows["time"]]).transform("any")]
+    chosen = select(rows.assign(analysis="speed_accuracy"), "speed_accuracy", "accuracy_at_cost")
+    return lines(bands(chosen), UNITS["steps"], ("name",))
