@@ -1,6 +1,7 @@
 """`cascaded data`: tables, sheets, checks, and errors in one sentence."""
 
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -242,3 +243,18 @@ def test_wrong_commands_end_in_a_sentence(arguments, options, message):
 
     with pytest.raises(InputError, match=re.escape(message)):
         data(*arguments, **{name: Path(value) for name, value in options.items()})
+
+
+def test_printed_commands_run_as_pasted(capsys, tmp_path):
+    root = image_folder(tmp_path / "my insects", ["train/ant", "train/bee", "train/wasp"], each=8, size=(90, 70))
+    for action in ("check", "show"):
+        data(action, str(root), image_size=16, classes=("ant", "bee"))
+    command, same = re.findall(rf"^next: {re.escape(program())} (.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert command == same
+    run([*shlex.split(command), "--epochs", "1", "--width", "2", "--batch-size", "4"])
+    assert (tmp_path / "here" / "runs" / "mine" / "0" / "config.json").is_file()
+    data("show", "photographs")
+    words = re.findall(rf"{re.escape(program())} (.*)$", capsys.readouterr().out, re.MULTILINE)
+    with pytest.raises(SystemExit) as stopped:
+        run(shlex.split(words[-1]))
+    assert stopped.value.code == 0

@@ -66,8 +66,8 @@ def test_the_halves_of_the_two_splits_make_up_the_photographs():
 def test_patches_of_a_split_come_from_its_half():
     """With the other half black, nothing changes."""
     for split in PATCHES:
-        shown = load("photographs", split).images[:6, 0].numpy()
-        for number, pixels in enumerate(shown):
+        first = load("photographs", split).images[:6, 0].numpy()
+        for number, pixels in enumerate(first):
             photograph = photographs()[number % 2].copy()
             left = photograph.width // 2 if split == "validation" else 0
             photograph.paste(0, (left, 0, left + photograph.width // 2, photograph.height))

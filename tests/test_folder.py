@@ -41,7 +41,7 @@ def test_a_class_that_one_split_lacks_keeps_its_number(tmp_path):
 @pytest.mark.parametrize("name", ["validation", "valid", "val"])
 def test_validation_has_three_usual_names(name, tmp_path):
     root = image_folder(tmp_path / "set", [f"{name}/a", "train/a"])
-    assert all(len(load(root, asked)) == 3 for asked in ("validation", "valid", "val"))
+    assert all(len(load(root, split)) == 3 for split in ("validation", "valid", "val"))
 
 
 def test_images_without_folders_have_no_labels(tmp_path):
