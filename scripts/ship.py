@@ -1,38 +1,98 @@
-"""Make a run one of the networks that come with the package, and list them all in docs/pretrained.md.
+"""Add a run to the networks shipped with the package, and list them all in docs/pretrained.md.
 
-Run: .venv/bin/python scripts/ship.py runs/td0/0 cifar10-td0 (the test images of its data have to be at hand; without
-arguments only the page is written)
+Run: .venv/bin/python scripts/ship.py runs/td0/0 cifar10-td0 (needs the test images of its data), or without arguments
+to write the model cards and the page again.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from cascaded.files import write_whole
-from cascaded.hub.shipped import HEADINGS, listed, ship
+from safetensors.torch import save_file
+from torch import Tensor
+
+from cascaded.files import write_json, write_whole
+from cascaded.hub.pretrained import Pretrained
+from cascaded.hub.shipped import COLUMNS, NETWORKS, listed, names
+from cascaded.progress import progress
+from cascaded.training.data import load_split
+from cascaded.training.run_file import CONFIG, WEIGHTS
+from cascaded.training.step import accuracy
 
 PAGE = Path(__file__).parent.parent / "docs" / "pretrained.md"
 BEGIN, END = "<!-- networks -->\n\n", "\n<!-- end of networks -->"
+NOTES = "Convolution weights are stored in half precision and computed in single precision."
+
+
+def ship(run: Path, name: str, into: Path = NETWORKS) -> Pretrained:
+    """Save a run with the test accuracy of its rounded weights.
+
+    Args:
+        run: A run, such as `runs/td0/0`.
+        name: The name of the network.
+        into: The folder of all networks.
+    """
+    net = Pretrained.of_run(run)
+    weights = {key: stored(tensor) for key, tensor in net.state_dict().items()}
+    net.load_state_dict(weights)
+    net.accuracy = tuple(test_accuracy(net))
+    write_whole(into / name / WEIGHTS, lambda part: save_file(weights, part))
+    write_json(into / name / CONFIG, net.run_file.to_json())
+    write_card(into / name)
+    return net
+
+
+def stored(tensor: Tensor) -> Tensor:
+    """A weight as it is stored: convolutions, nearly all of the file, in half precision; norms and heads exactly."""
+    tensor = tensor.detach().cpu().contiguous()
+    return tensor.half() if tensor.dim() == 4 else tensor
+
+
+def test_accuracy(net: Pretrained) -> list[float]:
+    """Accuracy per step on the test images of its own data."""
+    images = load_split(net.config, "test")
+
+    def batches() -> Iterator[tuple[Tensor, Tensor]]:
+        with progress("test images", len(images)) as bar:
+            for pixels, labels in zip(images.images.split(500), images.labels.split(500), strict=True):
+                yield net.normalised(pixels), labels
+                bar.advance(len(labels))
+
+    return accuracy(net.net, batches(), net.schedule)
+
+
+def card_text(folder: Path) -> str:
+    """The model card of a shipped network."""
+    card = Pretrained.of_run(folder).generate_model_card(name=folder.name, license="mit", notes=NOTES)
+    return f"{card}\n"
+
+
+def write_card(folder: Path) -> None:
+    """Write the model card of a shipped network."""
+    write_whole(folder / "README.md", lambda part: part.write_text(card_text(folder), encoding="utf-8"))
 
 
 def page() -> str:
-    """docs/pretrained.md with a table of what is shipped now."""
+    """docs/pretrained.md with a table of the shipped networks."""
     before, _, rest = PAGE.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
-    marks = ["---" if place < 3 else "---:" for place in range(len(HEADINGS))]
-    rows = [HEADINGS, tuple(marks), *((f"`{name}`", *others) for name, *others in listed())]
+    aligned = ["---" if place < 3 else "---:" for place in range(len(COLUMNS))]
+    rows = [COLUMNS, tuple(aligned), *((f"`{name}`", *others) for name, *others in listed())]
     return before + BEGIN + "".join(f"| {' | '.join(row)} |\n" for row in rows) + END + after
 
 
 def main() -> None:
-    """Ship a run, and bring the page up to date."""
+    """Ship a run, and update the model cards and the page."""
     if len(sys.argv) > 1:
         run, name = sys.argv[1:]
         net = ship(Path(run), name)
-        print(f"shipped {run} as {name}, right on {net.accuracy[-1]:.2%} of the test images")
+        print(f"shipped {run} as {name}, test accuracy {net.accuracy[-1]:.2%}")
+    for name in names():
+        write_card(NETWORKS / name)
     write_whole(PAGE, lambda part: part.write_text(page()))
-    print(f"wrote {PAGE.relative_to(PAGE.parent.parent)}")
+    print(f"wrote {PAGE.relative_to(PAGE.parent.parent)} and the model cards of {', '.join(names())}")
 
 
 if __name__ == "__main__":

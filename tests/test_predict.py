@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -16,18 +15,17 @@ from cascaded.cli.predict import printed_steps, table
 from cascaded.errors import InputError
 from cascaded.figures.prediction import drawn_classes, prediction
 from cascaded.runtime.predict import Prediction, predict
-from cascaded.training.runs import Inputs
+from cascaded.training.run_file import Inputs
 from tests.pictures import encoded, picture
 
 CLASSES = ("cat", "dog", "frog", "ship")
 CHANGING = ([0.4, 0.3, 0.2, 0.1], [0.3, 0.6, 0.1, 0.0], [0.05, 0.93, 0.02, 0.0], [0.55, 0.45, 0.0, 0.0])
 
 
-def network(channels=3, side=32, model="cascaded-td"):
+def network(channels=3, side=32, method="cascaded-td"):
     """An untrained network."""
-    config = RunConfig("made", method=model, width=2)
     inputs = Inputs((channels, side, side), (0.5,) * channels, (0.25,) * channels, CLASSES)
-    return Pretrained(asdict(config), asdict(inputs))
+    return Pretrained(RunConfig(method=method, width=2), inputs)
 
 
 NET = network()
@@ -96,7 +94,7 @@ def test_exponential_smoothing_takes_70_steps_to_nearly_the_same_probabilities()
     assert (coarse.steps, fine.steps) == (9, 70)
     np.testing.assert_allclose(fine.probabilities[-1], coarse.probabilities[-1], atol=0.05)
     with pytest.raises(InputError, match="one after the other, without delays: leave the kernel out"):
-        predict(network(model="shallow-deep"), image, kernel="ews:0.9")
+        predict(network(method="shallow-deep"), image, kernel="ews:0.9")
 
 
 def test_a_network_of_one_channel_gets_grey_images():

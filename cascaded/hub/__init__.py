@@ -1,1 +1,1 @@
-"""Pretrained: networks that come with the package, and one's own in the form of the hub."""
+"""Trained networks: those shipped with the package, and the user's own in the format of the Hugging Face hub."""

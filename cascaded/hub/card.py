@@ -1,214 +1,114 @@
-"""The model card of a network: what it is, how often it is right at every step, and what it is not good for."""
+"""The model card of a network: its training, its test accuracy per step, and its limitations."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from huggingface_hub import EvalResult, ModelCard, ModelCardData
+
+from cascaded import __version__
 from cascaded.data.catalogue import SOURCES
-from cascaded.exhibits.names import spoken
-from cascaded.progress import counted, readable
-from cascaded.results.subjects import Subject
+from cascaded.progress import readable
+from cascaded.results.names import display_name
 from cascaded.training.config import RECIPES, RunConfig, train_args
-from cascaded.training.load import describe_shape
+from cascaded.training.method import TD
+from cascaded.training.run_file import RunFile
 
-if TYPE_CHECKING:
-    from huggingface_hub import ModelCard, ModelCardData
-
-    from cascaded.hub.pretrained import Pretrained
-
-PAPER = "https://arxiv.org/abs/2102.09808"
-
-TEMPLATE = """---
-{{ card_data }}
----
-
-# {{ name }}
-
-{{ model }} on {{ data }}: a network that answers at every step. {{ schedule }}
-
-It needs the Python package `cascaded`, which is after the paper
-[Improving Anytime Prediction with Parallel Cascaded Networks and a Temporal-Difference Loss]({{ paper }}).
-
-| | |
-| --- | --- |
-{% for what, told in facts -%}
-| {{ what }} | {{ told }} |
-{% endfor %}
-## How often it is right
-
-{% if accuracy -%}
-| step | test accuracy |
-| ---: | ---: |
-{% for each in accuracy -%}
-| {{ loop.index }} | {{ "%.2f" | format(100 * each) }} % |
-{% endfor %}
-Measured on the test images of {{ measured }}.
-{%- else -%}
-Not measured.
-{%- endif %}
-{%- if notes %} {{ notes }}{% endif %}
-
-## Use
-
-```python
-import cascaded
-
-net = cascaded.load("{{ name }}")
-logits = net(images)  # bytes, or floats in 0..1: (batch, {{ shape }}) -> ({{ steps }}, batch, {{ classes }})
-net.classes[logits[-1, 0].argmax()]  # what it calls the first image, once it has settled
-```
-
-```bash
-cascaded predict photo.jpg --model {{ name }}  # the answer as it changes over time
-```
-
-## What it is not good for
-
-{% for each in limits -%}
-- {{ each }}
-{% endfor %}
-## Its configuration
-
-{% if command -%}
-This trains with the same configuration:
-
-```bash
-{{ command }}
-```
-
-{% endif -%}
-`config.json` holds all of it.
-
-"""
-
-SCHEDULES = {
-    "cascaded": "All of its blocks work at once and pass their results on a step late, so that a first answer is there "
-    "after one step and deepens until step {steps}.",
-    "serial": "Its blocks work one after the other, and each is followed by an answer, up to step {steps}.",
-}
+TEMPLATE = Path(__file__).parent / "card.md.j2"
+TAGS = ["anytime-prediction", "cascaded-networks", "early-exit", "temporal-difference"]
+MIXIN_TAGS = ["model_hub_mixin", "pytorch_model_hub_mixin"]  # by which the hub knows how to load it
+MAX_CLASSES = 12
+"""Number of class names that are written out."""
 
 
-def model_card(net: Pretrained, name: str = "", license: str | None = None, notes: str = "") -> ModelCard:
-    """What README.md says of a network.
+def model_card(
+    file: RunFile, parameters: int, name: str = "", license: str | None = None, notes: str = ""
+) -> ModelCard:
+    """The model card of a network, README.md of its folder.
 
     Args:
-        net: The network.
-        name: What it is called where it is loaded.
-        license: Its license, as the hub spells it; None leaves it to whoever shares it.
-        notes: A sentence about its accuracies.
+        file: Its configuration, inputs and accuracy.
+        parameters: Its number of parameters.
+        name: The name to load it by.
+        license: Its license, as the hub spells it.
+        notes: A sentence about the accuracy.
     """
-    from huggingface_hub import ModelCard
-
-    name, data = readable(name or model_name(net.config)), readable(net.config.data)
+    config, shape = file.config, file.inputs.shape
+    name = readable(name or model_name(config))
     return ModelCard.from_template(
-        card_data=metadata(net, name, license),
-        template_str=TEMPLATE,
+        card_data=_metadata(file, name, license),
+        template_path=str(TEMPLATE),
         name=name,
-        model=model_name(net.config),
-        data=data,
-        measured=f"{len(net.classes)} of the classes of {data}" if net.config.classes else data,
-        schedule=SCHEDULES[net.schedule].format(steps=net.steps),
-        paper=PAPER,
-        facts=facts(net),
-        accuracy=net.accuracy,
+        model=model_name(config),
+        data=readable(config.data),
+        serial=config.get_method().schedule == "serial",
+        facts=facts(file, parameters),
+        accuracy=file.accuracy,
         notes=notes,
-        shape=", ".join(map(str, net.inputs.shape)),
-        steps=net.steps,
-        classes=len(net.classes),
-        limits=limits(net),
-        command=command(net.config),
+        some_classes=bool(config.classes),
+        classes=len(file.inputs.classes),
+        class_names=class_names(file.inputs.classes),
+        shape=f"{shape[0]} x {shape[1]} x {shape[2]}",
+        pretrained=bool(config.init_from),
+        small=config if config.width < RECIPES["paper"].width or config.epochs < RECIPES["paper"].epochs else None,
+        paper=RECIPES["paper"],
+        command=train_command(config),
+        version=__version__,
     )
 
 
-def metadata(net: Pretrained, name: str, license: str | None) -> ModelCardData:
-    """What the hub reads of a card."""
-    from huggingface_hub import EvalResult, ModelCardData
-
-    config = net.config
-    known = SOURCES.get(config.data)
-    data = known.hub if known else None
-    as_there = not (
-        config.classes or config.image_size or config.image_column or config.label_column
-    )  # else its accuracy is of another task
-    told: dict[str, Any] = net._hub_mixin_info.model_card_data.to_dict()
-    if data and as_there and net.accuracy:
-        last = EvalResult("image-classification", data, config.data, "accuracy", round(net.accuracy[-1], 4))
-        told |= {"model_name": name, "eval_results": [last]}
-    return ModelCardData(**told, license=license, datasets=[data] if data else None, metrics=["accuracy"])
-
-
 def model_name(config: RunConfig) -> str:
-    """What the paper calls the model of a run: CascadedTD(0)."""
-    return spoken(Subject((), config, Path()).label)
+    """The paper's name of a method: CascadedTD(0)."""
+    loss = config.get_method().loss
+    return display_name(config.method, loss.knots[-1] if isinstance(loss, TD) else None)
 
 
-def facts(net: Pretrained) -> list[tuple[str, str]]:
-    """What there is to know of a network, a line each."""
-    config = net.config
-    course = "that rises and falls once" if config.lr_schedule == "one-cycle" else "that falls in steps"
-    rate = f"a rate of {config.lr:g} {course}"
-    images = f"{describe_shape(net.inputs.shape)}, {len(net.classes)} classes"
-    told = [
-        ("model", f"{model_name(config)}, `{config.method}`"),
-        ("network", f"{config.arch} of width {config.width}, {parameters(net):,} parameters"),
-        ("data", f"{config.data}: {images}"),
-        (
-            "training",
-            f"{counted(config.epochs, 'epoch')} in batches of {config.batch_size}, {rate}, seed {config.seed}",
-        ),
-        ("limit", config.max_images and f"{counted(config.max_images, 'training image')}, the same of every class"),
-        ("fold", config.fold and f"{config.fold[0]} of {config.fold[1]}, held out of the training images"),
-        ("start", config.init_from and f"weights of another run, SHA-256 {config.init_from}"),
-        ("noise", config.noise and f"{config.noise}, as an augmentation"),
+def facts(file: RunFile, parameters: int) -> list[tuple[str, str]]:
+    """What a network is and how it was trained: a name and a value each."""
+    config, inputs = file.config, file.inputs
+    lr = "one-cycle" if config.lr_schedule == "one-cycle" else "step"
+    values: list[tuple[str, Any]] = [
+        ("method", f"{model_name(config)} (`{config.method}`)"),
+        ("architecture", f"{config.arch}, width {config.width}, {parameters:,} parameters"),
+        ("data", config.data),
+        ("input", " x ".join(map(str, inputs.shape))),
+        ("classes", f"{len(inputs.classes)}: {class_names(inputs.classes)}"),
+        ("epochs", str(config.epochs)),
+        ("optimizer", f"SGD, batch size {config.batch_size}, peak learning rate {config.lr:g}, {lr} schedule"),
+        ("seed", str(config.seed)),
+        ("training images", config.max_images and f"at most {config.max_images:,}, the same number per class"),
+        ("fold", config.fold and f"{config.fold[0]} of {config.fold[1]} was held out for validation"),
+        ("initial weights", config.init_from and f"those of another run, SHA-256 {config.init_from}"),
+        ("noise augmentation", config.noise),
     ]
-    return [(what, readable(each)) for what, each in told if each]
+    return [(name, readable(value)) for name, value in values if value]
 
 
-def parameters(net: Pretrained) -> int:
-    """How many numbers it has learned."""
-    return sum(each.numel() for each in net.parameters())
+def class_names(classes: tuple[str, ...]) -> str:
+    """The class names; of many, the first ones."""
+    return readable(", ".join(classes[:MAX_CLASSES])) + (", ..." if len(classes) > MAX_CLASSES else "")
 
 
-def limits(net: Pretrained) -> list[str]:
-    """What a network should not be trusted with."""
-    config, paper = net.config, RECIPES["paper"]
-    data = readable(net.config.data) + ("" if net.config.init_from else " alone")
-    told = [
-        f"It calls whatever it is shown one of {len(net.classes)} things: {some(net.classes)}.",
-        f"It takes {describe_shape(net.inputs.shape)} pixels and has learned from {data}: another picture, "
-        "brought to that form, may look like nothing that it knows.",
-        "Its confidence has not been calibrated: 0.9 does not mean that it is right nine times out of ten.",
-    ]
-    if config.width < paper.width or config.epochs < paper.epochs:
-        told.append(
-            f"It has width {config.width} and was trained for {counted(config.epochs, 'epoch')}, where the paper has "
-            f"{paper.width} and {paper.epochs}: it is made for looking at how answers come about, not for relying on "
-            "them."
-        )
-    return told
-
-
-def some(classes: tuple[str, ...], most: int = 12) -> str:
-    """The classes, or the first ones of many."""
-    return readable(", ".join(classes[:most])) + ("" if len(classes) <= most else " and so on")
-
-
-def command(config: RunConfig) -> str | None:
-    """The command that trains the same network again; None if other weights are needed for it."""
+def train_command(config: RunConfig) -> str | None:
+    """The command that trains the same network again; None if it needs the weights of another run."""
     if config.init_from:
         return None
     words = ["cascaded", "train", "--method", config.method, *train_args(replace(config, method="cascaded-td"))]
-    return lines(words) if all(map(str.isprintable, words)) else None
+    return shlex.join(words) if all(map(str.isprintable, words)) else None
 
 
-def lines(words: list[str], width: int = 80) -> str:
-    """A command over as many lines as it needs; an option stays with its value."""
-    told = [""]
-    for word in words:
-        if word.startswith("--") and len(told[-1]) + len(word) > width:
-            told.append(" ")
-        told[-1] += f" {shlex.quote(word)}"
-    return " \\\n".join(told).strip()
+def _metadata(file: RunFile, name: str, license: str | None) -> ModelCardData:
+    """The metadata that the hub reads from a card."""
+    config = file.config
+    source = SOURCES.get(config.data)
+    dataset = source.hub if source else None
+    values: dict[str, Any] = {"library_name": "cascaded", "pipeline_tag": "image-classification"}
+    other_task = config.classes or config.image_size or config.image_column or config.label_column
+    if dataset and file.accuracy and not other_task:
+        last = EvalResult("image-classification", dataset, config.data, "accuracy", round(file.accuracy[-1], 4))
+        values |= {"model_name": name, "eval_results": [last]}
+    datasets, tags = [dataset] if dataset else None, TAGS + MIXIN_TAGS
+    return ModelCardData(**values, tags=tags, license=license, datasets=datasets, metrics=["accuracy"])

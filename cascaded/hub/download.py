@@ -1,47 +1,55 @@
-"""Networks on the Hugging Face hub: their two files, fetched once and kept in its cache."""
+"""Networks on the Hugging Face hub, downloaded once and then read from its cache."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from cascaded.data.open import TIMEOUT, UnreachableError
+from huggingface_hub import HfApi, hf_hub_download
+from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
+
 from cascaded.errors import InputError
-from cascaded.hub.config import CONFIG, WEIGHTS, check_files
+from cascaded.training.run_file import CONFIG, WEIGHTS
 
-OPTIONS = ("force_download", "token", "cache_dir", "local_files_only", "revision")
-"""What `from_pretrained` hands on to the hub."""
+TIMEOUT = 10.0
+"""Seconds to wait for the hub before the cache is used."""
 
 
-def fetched(name: str, **options: Any) -> Path:
-    """The folder in the hub's cache that holds a network's files; with the hub out of reach, what was fetched before.
+def download(
+    name: str,
+    *,
+    revision: str | None = None,
+    token: str | bool | None = None,
+    local_files_only: bool = False,
+    **options: Any,
+) -> Path:
+    """The folder in the hub's cache with a network's files. If the hub cannot be reached, the cached files are used.
 
     Args:
         name: OWNER/NAME.
-        options: Those of `huggingface_hub.hf_hub_download` that stand in `OPTIONS`.
+        revision: Branch, tag or commit; the newest by default.
+        token: Access token; the one of `hf auth login` by default.
+        local_files_only: Use only the cache.
+        options: `cache_dir` and `force_download` of `huggingface_hub.hf_hub_download`.
     """
-    unreachable = None
+    unreachable = None if local_files_only else _check_on_hub(name, revision, token)
+    if unreachable:
+        options = {**options, "force_download": False}
+    options |= {"token": token, "local_files_only": local_files_only or unreachable is not None}
     try:
-        if not options.get("local_files_only"):
-            check_there(name, options.get("revision"), options.get("token"))
-    except UnreachableError as error:
-        unreachable = error
-        options = {**options, "local_files_only": True, "force_download": False}
-    try:
-        return download(name, options)
-    except Exception as error:  # the libraries below fail in many ways; none of them gave an answer
+        config = Path(hf_hub_download(name, CONFIG, revision=revision, **options))
+        # of the same commit, even if another one is pushed in between
+        return Path(hf_hub_download(name, WEIGHTS, revision=config.parent.name, **options)).parent
+    except Exception as error:  # the libraries below raise many types
         raise unreachable or InputError(
-            f"{name} cannot be fetched from the hub ({reason(error)}): try again, or put its files into a folder"
+            f"{name} cannot be fetched from the hub ({_reason(error)}): try again, or download its files to a folder"
         ) from error
 
 
-def check_there(name: str, revision: str | None, token: str | bool | None) -> None:
-    """That the hub has the files: one short question, so that being offline is noticed at once."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
-
+def _check_on_hub(name: str, revision: str | None, token: str | bool | None) -> InputError | None:
+    """Raise an error if the hub has no such network; return one if the hub cannot be reached."""
     try:
-        told = HfApi().model_info(name, revision=revision, token=token, timeout=TIMEOUT)
+        info = HfApi().model_info(name, revision=revision, token=token, timeout=TIMEOUT)
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise InputError(
             f"there is no folder {name} here, and the hub shows no network of that name: check it, and if it is "
@@ -50,23 +58,19 @@ def check_there(name: str, revision: str | None, token: str | bool | None) -> No
     except RevisionNotFoundError as error:
         raise InputError(f"{name} on the hub has no revision {revision!r}: leave it out for the newest") from error
     except Exception as error:
-        raise UnreachableError(
-            f"there is no folder {name} here, and the hub, where it could be, cannot be reached ({reason(error)}): "
-            "check the path, connect, or take one that `cascaded models` lists"
-        ) from error
-    check_files(name, {each.rfilename for each in told.siblings or ()})
+        return InputError(
+            f"there is no folder {name} here, and the hub, where it could be, cannot be reached ({_reason(error)}): "
+            "check the path, connect, or use one that `cascaded models` lists"
+        )
+    for missing in {CONFIG, WEIGHTS} - {each.rfilename for each in info.siblings or ()}:
+        raise InputError(
+            f"{name} holds no {missing}, and other weights, such as pytorch_model.bin, are never unpickled: save the "
+            "network again with save_pretrained of cascaded"
+        )
+    return None
 
 
-def download(name: str, options: dict[str, Any]) -> Path:
-    """Fetch both files, or find them in the cache."""
-    from huggingface_hub import hf_hub_download
-
-    config = Path(hf_hub_download(name, CONFIG, **options))
-    # of the same commit, whatever is pushed in between
-    return Path(hf_hub_download(name, WEIGHTS, **{**options, "revision": config.parent.name})).parent
-
-
-def reason(error: Exception) -> str:
-    """The first sentence of what the library says."""
-    told = str(error).strip() or type(error).__name__
-    return "offline mode" if "offline mode" in told.lower() else told.split("\n")[0].split(". ")[0].rstrip(".")
+def _reason(error: Exception) -> str:
+    """The first sentence of an error message."""
+    message = str(error).strip() or type(error).__name__
+    return "offline mode" if "offline mode" in message.lower() else message.split("\n")[0].split(". ")[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""Where a network comes from: the package, a folder, a run, or the hub."""
+"""Trained networks by name: shipped with the package, a run folder, a saved folder, or on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -9,66 +9,56 @@ from pathlib import Path
 import torch
 
 from cascaded.errors import InputError
+from cascaded.hub.download import download
 from cascaded.hub.pretrained import Pretrained
 from cascaded.hub.shipped import NETWORKS, names
 from cascaded.shell import program
-from cascaded.training.runs import CONFIG, has_config
+from cascaded.training.runs import find_runs
 
-LISTED = 8
-"""How many runs an error lists."""
+MAX_LISTED = 8
+"""Number of runs that an error lists."""
 
 
 def load(name_or_path: str | Path, device: torch.device | str = "cpu") -> Pretrained:
-    """A trained network that takes images as they are, in evaluation mode.
+    """Load a trained network, in evaluation mode.
 
     Args:
-        name_or_path: One that comes with the package (`cascaded models` lists them), such as "cifar10-td0"; a folder
-            that `save_pretrained` wrote; a run, such as "runs/td0/0", or a folder with one run in it, "runs/td0"; or
-            OWNER/NAME on the Hugging Face hub.
-        device: Where to put it.
+        name_or_path: The name of a shipped network (`cascaded models` lists them), such as "cifar10-td0"; a folder
+            that `save_pretrained` wrote; a run folder, such as "runs/td0/0", or a folder with one run in it,
+            "runs/td0"; or OWNER/NAME on the Hugging Face hub.
+        device: The device of the network.
     """
-    return found(name_or_path).to(device)
+    return Pretrained.of_run(locate(name_or_path)).to(device)
 
 
-def found(name_or_path: str | Path) -> Pretrained:
-    """Look where a name could lead, the package first; a path is a path."""
-    name = str(name_or_path)
-    if isinstance(name_or_path, str) and name in names():
-        return Pretrained.from_pretrained(NETWORKS / name)
+def locate(name_or_path: str | Path) -> Path:
+    """The folder of a trained network; shipped names come first, and a `Path` is never a name."""
+    name, is_name = str(name_or_path), isinstance(name_or_path, str)
+    if is_name and name in names():
+        return NETWORKS / name
     folder = Path(os.path.expanduser(name))
     if folder.is_dir():
-        return in_folder(folder)
-    if isinstance(name_or_path, str) and is_on_hub(name):
-        return Pretrained.from_pretrained(name)
-    if "/" in name or isinstance(name_or_path, Path) or folder.exists():
-        raise InputError(f"there is no folder {name}: give one that save_pretrained wrote, or a run, as runs/td0/0")
+        return _only_run(folder)
+    if is_name and _is_hub_name(name):
+        return download(name)
+    if "/" in name or not is_name or folder.exists():
+        raise InputError(f"there is no folder {name}: give a run folder, as runs/td0/0, or a saved network")
     near = get_close_matches(name, names(), n=1)
-    way = f"say {near[0]}?" if near else f"see {program()} models, or give a folder, or OWNER/NAME on the hub"
-    raise InputError(f"there is no network {name!r}: {way}")
+    fix = f"did you mean {near[0]}?" if near else f"see {program()} models, or give a folder, or OWNER/NAME on the hub"
+    raise InputError(f"there is no network {name!r}: {fix}")
 
 
-def in_folder(folder: Path) -> Pretrained:
-    """A run, the only run below a folder, or what `save_pretrained` wrote."""
-    if has_config(folder):
-        is_run = (folder / "checkpoints").exists() or (folder / "metrics.jsonl").exists()
-        return Pretrained.of_run(folder) if is_run else Pretrained.from_pretrained(folder)
-    runs = sorted(file.parent for file in folder.glob(f"**/{CONFIG}"))
-    for old in folder.glob("**/spec.json"):
-        has_config(old.parent)
-    if not runs:
+def _only_run(folder: Path) -> Path:
+    runs = find_runs([folder])
+    if len(runs) > 1 and folder not in runs:
+        more = f" and {len(runs) - MAX_LISTED} more" if len(runs) > MAX_LISTED else ""
         raise InputError(
-            f"{folder} contains neither a run nor a saved network, no {CONFIG} is in or below it: give OUT or OUT/SEED "
-            "of a cascaded train, or a folder that save_pretrained wrote"
+            f"{folder} contains {len(runs)} runs: give one of {', '.join(map(str, runs[:MAX_LISTED]))}{more}"
         )
-    if len(runs) > 1:
-        others = f" and {len(runs) - LISTED} more" if len(runs) > LISTED else ""
-        raise InputError(
-            f"{folder} contains {len(runs)} runs: give one of {', '.join(map(str, runs[:LISTED]))}{others}"
-        )
-    return Pretrained.of_run(runs[0])
+    return folder if folder in runs else runs[0]
 
 
-def is_on_hub(name: str) -> bool:
+def _is_hub_name(name: str) -> bool:
     """Whether a name that is no folder has the form OWNER/NAME."""
     owner, _, rest = name.partition("/")
     return bool(rest) and "/" not in rest and owner not in ("", ".", "..", "~")

@@ -1,4 +1,4 @@
-"""Whether a network is the one that is built from its configuration: what is saved must be what is loaded."""
+"""Whether a network is the one that its configuration builds, so that it can be loaded again after it was saved."""
 
 from __future__ import annotations
 
@@ -11,39 +11,38 @@ from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
 
 
-def check_weights(net: Cascade, built: Cascade, what: str) -> None:
-    """That two networks have weights of the same names and shapes.
+def check_weights(net: Cascade, built: Cascade, expected: str) -> None:
+    """Refuse a network whose weights have other names or shapes than those of its configuration.
 
     Args:
-        net: Somebody's.
-        built: From a configuration.
-        what: The configuration in words.
+        net: The user's network.
+        built: A network built from the configuration.
+        expected: The configuration in words.
     """
-    mine, asked = ({name: tuple(each.shape) for name, each in some.named_parameters()} for some in (net, built))
-    for name in {**mine, **asked}:
-        has, wants = (f"shape {found[name]}" if name in found else "none" for found in (mine, asked))
-        if has != wants:
+    own, wanted = ({name: tuple(each.shape) for name, each in some.named_parameters()} for some in (net, built))
+    for name in {**own, **wanted}:
+        if own.get(name) != wanted.get(name):
             raise InputError(
-                f"the network is not {what} (its {name} has {has}, its config asks for {wants}): make config and "
-                "inputs those of the network, or share a network of your own blocks as docs/own-model.md says"
+                f"the network is not a {expected} (its {name} has shape {own.get(name)}, the configuration gives "
+                f"{wanted.get(name)}): change config and inputs, or share your own blocks as docs/own-model.md shows"
             )
 
 
 @torch.no_grad()
-def check_answers(net: Cascade, built: Cascade, shape: tuple[int, ...], schedule: Schedule) -> None:
-    """That two networks with the same weights say the same: pooling, norms and kernels show in no weight.
+def check_outputs(net: Cascade, built: Cascade, shape: tuple[int, ...], schedule: Schedule) -> None:
+    """Refuse a network with the same weights but other outputs: pooling, norms and kernels are not in the weights.
 
     Args:
-        net: Somebody's.
-        built: From a configuration, with the weights of the other.
-        shape: Of an image.
-        schedule: How both are run.
+        net: The user's network.
+        built: A network built from the configuration, with the weights of `net`.
+        shape: Channels, height and width of an image.
+        schedule: The schedule of both.
     """
     image = torch.rand(1, *shape, generator=torch.Generator().manual_seed(0))
     copy = deepcopy(net).to("cpu", torch.float32).eval()
-    said, expected = (each(image, kernel=built.kernel, schedule=schedule) for each in (copy, built))
-    if net.kernel != built.kernel or not torch.allclose(said, expected, rtol=1e-4, atol=1e-5, equal_nan=True):
+    outputs, expected = (each(image, kernel=built.kernel, schedule=schedule) for each in (copy, built))
+    if net.kernel != built.kernel or not torch.allclose(outputs, expected, rtol=1e-4, atol=1e-5, equal_nan=True):
         raise InputError(
-            f"the network (kernel {net.kernel}) answers otherwise than what is built from its configuration (kernel "
-            f"{built.kernel}, pooled, usual norms): make it alike, or share it as docs/own-model.md says"
+            f"the network (kernel {net.kernel}) has other outputs than the one built from its configuration (kernel "
+            f"{built.kernel}, pooling, default norms): build it alike, or share it as docs/own-model.md shows"
         )

@@ -88,7 +88,10 @@ def _read_weights(folder: Path) -> tuple[dict[str, Tensor], str, int]:
     if (found := checkpoint.newest(folder)) is not None:
         return found.model, found.weights, Position.from_json(found.position).step
     if not (folder / WEIGHTS).exists():
-        raise InputError(f"{folder} has no checkpoint yet: wait for the first one, or run {resume_command(folder)}")
+        raise InputError(
+            f"{folder} has no checkpoint yet, and no {WEIGHTS} (other weights are never unpickled): wait for the first "
+            f"one, or run {resume_command(folder)}"
+        )
     try:
         content = (folder / WEIGHTS).read_bytes()
         tensors = load(content)

@@ -44,6 +44,8 @@ class TD:
     lam: float | tuple[float, ...] = 0.0
 
     def __post_init__(self):
+        if not self.knots:
+            raise InputError("lam is empty: give a number from 0 to 1")
         for each in self.knots:
             check_lam(each)
 
