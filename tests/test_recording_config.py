@@ -6,8 +6,7 @@ import msgspec
 import pytest
 import tyro
 
-from cascaded.errors import InputError
-from cascaded.traces.config import Provenance, RecordingConfig, check_same_images, describe
+from cascaded.traces.config import Provenance, RecordingConfig
 
 STILL = RecordingConfig(data="cifar10", split="test", kernel="ews:0.9", steps=70, schedule="cascaded")
 NOISY = RecordingConfig(
@@ -70,18 +69,3 @@ def test_names_are_those_of_files():
     digest = hashlib.sha256(place.encode()).hexdigest()[:6]
     assert RecordingConfig(place, "validation", "taps:0,0.5", 4).name == f"a_b-{digest}-validation-taps0_0.5-4"
     assert len({RecordingConfig(f"{place}/x").name for place in ("a", "b")}) == 2
-
-
-def test_a_description_names_data_noise_and_run():
-    source = Provenance(run="runs/td0/0")
-    assert describe(STILL, source) == "cifar10 test, ews:0.9, runs/td0/0"
-    assert describe(NOISY, source) == "cifar10 test, osd, transient occlusion, runs/td0/0"
-    assert describe(RecordingConfig(), Provenance()) == "data without a name, osd, no run"
-
-
-def test_recordings_of_other_images_are_refused_with_both_names():
-    one, other = Provenance(run="runs/a", images="0" * 64), Provenance(run="runs/b", images="1" * 64)
-    check_same_images((STILL, one), (NOISY, one))
-    message = "runs/a was recorded on images 000000000000, runs/b on images 111111111111: record both with the same"
-    with pytest.raises(InputError, match=message):
-        check_same_images((STILL, one), (STILL, other))

@@ -196,7 +196,7 @@ def test_saved_and_loaded_it_scores_the_same(tmp_path):
     loaded = load_stopper(tmp_path / "new" / "stopper.safetensors")
     assert torch.equal(torch.get_rng_state(), before)
     assert np.array_equal(loaded.scores(trace), stopper.scores(trace))
-    assert loaded.form == Form(3, 4, "ews:0.9", 16, "cifar10 validation, ews:0.9, runs/td")
+    assert loaded.form == Form(3, 4, "ews:0.9", 16, "cifar10 validation, ews:0.9, no noise, runs/td")
 
 
 def test_files_that_are_no_stopper_are_refused(tmp_path):

@@ -74,6 +74,14 @@ def test_traces_that_do_not_belong_together_are_not_joined():
         join([])
 
 
+def test_a_description_names_data_noise_and_run():
+    trace = made(data="cifar10", split="test", kernel="ews:0.9", run="runs/td0/0")
+    assert trace.description == "cifar10 test, ews:0.9, no noise, runs/td0/0"
+    noisy = made(data="cifar10", split="test", noise="occlusion", protocol="transient", noise_frames=(1,))
+    assert noisy.description == "cifar10 test, osd, transient occlusion, no run"
+    assert made().description == "data without a name, osd, no noise, no run"
+
+
 def test_traces_of_other_items_are_not_compared():
     mine = made(data="a", split="test", images="0" * 64)
     check_same_items(mine, made(data="a", split="test", images="0" * 64, seed=3))

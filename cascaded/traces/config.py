@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cascaded.errors import InputError
 from cascaded.shell import help_default
 
 NoiseProtocol = Literal["persistent", "transient"]
@@ -124,23 +123,3 @@ class Provenance:
     updates: tuple[int, ...] = ()
     operations: tuple[int, ...] = ()
     made_with: dict[str, str] = field(default_factory=dict)
-
-
-def describe(config: RecordingConfig, provenance: Provenance) -> str:
-    """A recording in a few words: `cifar10 test, ews:0.9, transient occlusion, runs/td0/0`."""
-    noise = [] if config.noise is None else [f"{config.protocol} {config.noise}"]
-    data = f"{config.data} {config.split or ''}".strip() if config.data else "data without a name"
-    return ", ".join([data, config.kernel, *noise, provenance.run or "no run"])
-
-
-def check_same_images(one: tuple[RecordingConfig, Provenance], other: tuple[RecordingConfig, Provenance]) -> None:
-    """Refuse recordings of different data, splits or images; whether the order is the same, `Trace` checks."""
-    (a, mine), (b, yours) = one, other
-    pairs = [(a.data, b.data), (a.split, b.split), (f"images {mine.images[:12]}", f"images {yours.images[:12]}")]
-    same = [a.data == b.data, a.split == b.split, mine.images == yours.images]
-    for (x, y), equal in zip(pairs, same, strict=True):
-        if not equal:
-            raise InputError(
-                f"{mine.run or 'one trace'} was recorded on {x}, {yours.run or 'the other'} on {y}: record both with "
-                "the same --data and --split"
-            )

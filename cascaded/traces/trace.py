@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int64
 
 from cascaded.errors import InputError
-from cascaded.traces.config import Provenance, RecordingConfig, check_same_images, describe
+from cascaded.traces.config import Provenance, RecordingConfig
 
 Unit = Literal["steps", "updates", "operations"]
 
@@ -67,8 +67,12 @@ class Trace:
 
     @property
     def description(self) -> str:
-        """Data, kernel, noise and run in a few words, for messages."""
-        return describe(self.config, self.provenance)
+        """Data, kernel, noise and run in a few words: `cifar10 test, ews:0.9, transient occlusion, runs/td0/0`."""
+        config, noise = self.config, "no noise"
+        if config.noise is not None:
+            noise = f"{config.protocol} {config.noise}"
+        data = f"{config.data} {config.split}" if config.data else "data without a name"
+        return f"{data}, {config.kernel}, {noise}, {self.provenance.run or 'no run'}"
 
     def cost(self, unit: Unit = "steps") -> Float[np.ndarray, "time"]:
         """Cumulative cost of the prediction at every step.
@@ -138,7 +142,7 @@ def join_provenance(folds: Sequence[Provenance]) -> Provenance:
 
 
 def _check_joinable(first: Trace, other: Trace) -> None:
-    check_same_images((first.config, first.provenance), (other.config, other.provenance))
+    check_same_images(first, other)
     pairs = [(name, getattr(first.provenance, name), getattr(other.provenance, name)) for name in ("method", "lam")]
     names = ("schedule", "kernel", "noise", "protocol", "noise_frames", "trials")
     pairs += [(name, getattr(first.config, name), getattr(other.config, name)) for name in names]
@@ -152,9 +156,21 @@ def _check_joinable(first: Trace, other: Trace) -> None:
         )
 
 
+def check_same_images(mine: Trace, yours: Trace) -> None:
+    """Refuse traces of different data, splits or images."""
+    pairs = [(mine.config.data, yours.config.data), (mine.config.split, yours.config.split)]
+    pairs += [(f"images {mine.provenance.images[:12]}", f"images {yours.provenance.images[:12]}")]
+    for a, b in pairs:
+        if a != b:
+            raise InputError(
+                f"{mine.provenance.run or 'one trace'} was recorded on {a}, {yours.provenance.run or 'the other'} on "
+                f"{b}: record both with the same --data and --split"
+            )
+
+
 def check_same_items(mine: Trace, yours: Trace) -> None:
     """Refuse traces that do not contain the same items in the same order."""
-    check_same_images((mine.config, mine.provenance), (yours.config, yours.provenance))
+    check_same_images(mine, yours)
     if mine.items != yours.items:
         raise InputError(
             f"one trace has {mine.items} items, the other {yours.items}: record both with the same "
