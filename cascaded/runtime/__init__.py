@@ -1,1 +1,1 @@
-"""A trained network on one's own pictures: the answer as it changes over time."""
+"""Use a trained network: early exit, latency, and predictions for your own images."""

@@ -1,1 +1,1 @@
-"""Traces: what a network said at every step, and where it came from. The waist between networks and analyses."""
+"""Traces: the logits of networks at every step, with their configuration and provenance."""
