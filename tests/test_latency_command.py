@@ -47,7 +47,7 @@ def test_a_maximum_above_the_number_of_images_takes_all(tiny_run, tmp_path, monk
     [
         ([], "no run is given: add one, as in "),
         (["nowhere"], "there is no folder nowhere: give the folder of a run"),
-        (["empty"], "empty holds no run, no spec.json is in or below it: train one with cascaded train"),
+        (["empty"], "empty contains no run, no config.json is in or below it: train one with cascaded train"),
         (["run", "--thresholds", "1.5"], "--thresholds is [1.5]: give confidences from 0 to 1"),
         (["run", "--thresholds"], "--thresholds is []: give confidences from 0 to 1"),
         (["run", "--batch-sizes", "0"], "--batch-sizes is [0]: give numbers of at least 1"),

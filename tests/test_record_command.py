@@ -1,13 +1,17 @@
 """`cascaded record` on the command line."""
 
+import re
+import shlex
 import shutil
 import sys
+from importlib.resources import files
 
 import pytest
 
 from cascaded.cli import main as cli
-from cascaded.shell import program
-from cascaded.traces.store import load_trace, read_header
+from cascaded.shell import program, to_args
+from cascaded.traces.config import RecordingConfig
+from cascaded.traces.store import find_traces, load_trace, read_header
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 
@@ -66,6 +70,34 @@ def test_a_maximum_that_leaves_no_image_out_is_not_part_of_the_name(here, monkey
     cascaded(monkeypatch, "runs/td/0", "--steps", "2", "--max-images", count)
     part = "-358images" if count == "358" else ""
     assert [file.stem for file in here.glob("runs/td/0/traces/*.safetensors")] == [f"digits-test-osd-2{part}"]
+
+
+def test_saved_networks_below_a_folder_are_recorded_on_the_embedded_photographs(here, monkeypatch, capsys):
+    for name in ("cifar10-td0", "cifar10-shallow-deep"):
+        shutil.copytree(str(files("cascaded") / "hub" / "networks" / name), here / "my networks" / name)
+    cascaded(monkeypatch, "my networks", "--data", "cifar10-sample", "--max-images", "20", "--steps", "2")
+    for folder in (here / "my networks").iterdir():
+        (found,) = find_traces(folder)
+        assert (found.images, found.config.data, found.config.split) == (20, "cifar10-sample", "test")
+        assert found.provenance.in_distribution
+
+
+def test_the_printed_command_works_as_pasted(here, monkeypatch, capsys):
+    (here / "runs").rename(here / "my $runs")
+    cascaded(monkeypatch, "my $runs/td", "--steps", "3", "--max-images", "40")
+    (command,) = re.findall("next: (.*)", capsys.readouterr().out)
+    assert command.startswith(f"{program()} analyze ")
+    cli.run(shlex.split(command.removeprefix(program())))
+
+
+def test_a_stored_config_is_a_command_line_that_records_the_same(here, monkeypatch, capsys):
+    noise = "--noise focus --protocol transient --noise-frames 2 --trials 2 --seed 4 --steps 2"
+    for words in ("--kernel ews:0.9 --steps 4 --embeddings --dtype float16 --split validation", noise):
+        cascaded(monkeypatch, "runs/td/0", *words.split(), "--max-images", "10")
+    capsys.readouterr()
+    for trace in find_traces(here / "runs" / "td" / "0"):
+        cascaded(monkeypatch, "runs/td/0", *to_args(trace.config, RecordingConfig()))
+        assert f"exists already: runs/td/0/traces/{trace.name}.safetensors" in capsys.readouterr().out
 
 
 def test_transient_noise_makes_a_trace_for_every_number_of_noisy_frames(here, monkeypatch):

@@ -29,7 +29,7 @@ def test_its_own_images_are_all_selected_in_their_order(run, data, split):
     assert torch.equal(images.indices[items], expected.indices)
 
 
-@pytest.mark.parametrize("options", [{}, {"held_out": 0.3}, {"fold": (2, 3)}])
+@pytest.mark.parametrize("options", [{}, {"val_fraction": 0.3}, {"fold": (2, 3)}])
 def test_validation_is_exactly_the_part_left_out_of_training(tiny_run, options):  # noqa: F811
     run = load_run(tiny_run(**options))
     feed = make_feed(run.config, Team(), torch.device("cpu"))
@@ -66,7 +66,7 @@ def test_other_data_is_brought_to_the_size_of_the_network(run, tmp_path):
 
 
 def test_a_run_without_a_validation_split_is_refused(tiny_run):  # noqa: F811
-    run = load_run(tiny_run(held_out=0.0))
+    run = load_run(tiny_run(val_fraction=0.0))
     with pytest.raises(
         InputError,
         match=r"was trained without a validation split: train it with --val-fraction 0\.1, or record --split",
