@@ -62,7 +62,7 @@ class Hub(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def saved_folder(tmp_path_factory):
     """A folder that `save_pretrained` wrote."""
-    folder = tmp_path_factory.mktemp("kept") / "mine"
+    folder = tmp_path_factory.mktemp("networks") / "mine"
     made(accuracy=(0.5,)).save_pretrained(folder)
     return folder
 

@@ -1,4 +1,4 @@
-"""Floats that would be normalised twice, or were never divided by 255: refused, however they enter a network."""
+"""Floats that are already normalised, or were never divided by 255, are refused by every entry point."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from tests.made_networks import made, pixels
 
 
 def entry_points(net):
-    """Every way by which images enter a network."""
+    """The functions that take images."""
     return {
         "forward": net,
         "normalised": net.normalised,
@@ -23,7 +23,7 @@ NORMALISED, UNSCALED = (pixels() / 255 - 0.3) / 0.4, pixels().float()
 @pytest.mark.parametrize("entry", ["forward", "normalised", "early exit"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize(
-    ("images", "found"),
+    ("images", "interval"),
     [
         (NORMALISED, r"from -0\.7\d* to 1\.7\d*"),
         (UNSCALED, "from 0 to 25[456]"),
@@ -32,18 +32,18 @@ NORMALISED, UNSCALED = (pixels() / 255 - 0.3) / 0.4, pixels().float()
         (torch.full((1, 1, 8, 8), torch.inf), "from inf to inf"),
     ],
 )
-def test_floats_outside_zero_to_one_are_refused_with_their_range(images, found, dtype, entry):
+def test_floats_outside_zero_to_one_are_refused_with_their_range(images, interval, dtype, entry):
     fix = r"bytes \(torch\.uint8\) or floats from 0 to 1: divide 0\.\.255 by 255, .*pass normalised=True"
-    with pytest.raises(InputError, match=rf"^images are floats ({found}), .*{fix}$"):
+    with pytest.raises(InputError, match=rf"^images are floats ({interval}), .*{fix}$"):
         entry_points(made())[entry](images.to(dtype))
 
 
-def test_every_frame_of_a_film_is_looked_at():
-    film = (pixels() / 255).repeat(4, 1, 1, 1, 1)
-    made()(film)
-    film[3, 2, 0, 7, 7] = 2
+def test_every_frame_of_a_sequence_is_checked():
+    frames = (pixels() / 255).repeat(4, 1, 1, 1, 1)
+    made()(frames)
+    frames[3, 2, 0, 7, 7] = 2
     with pytest.raises(InputError, match="to 2, this network takes"):
-        made()(film)
+        made()(frames)
 
 
 @torch.no_grad()
@@ -54,7 +54,7 @@ def test_a_rounding_error_of_a_resize_is_accepted():
 
 
 @torch.no_grad()
-def test_images_that_are_normalised_already_give_the_same_when_it_is_said():
+def test_normalised_images_give_the_same_outputs_with_normalised_true():
     net = made()
     torch.testing.assert_close(net(NORMALISED, normalised=True), net(pixels()), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(net(NORMALISED.double(), normalised=True), net(pixels()), rtol=1e-4, atol=1e-4)

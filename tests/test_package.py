@@ -25,12 +25,12 @@ ROOMS = [  # each imports from those before it alone
     "training",
     "traces",
     "analysis",
-    "runtime",
     "results",
     "figures",
     "exhibits",
     "report",
     "hub",
+    "runtime",
     "paper",
     "demo",
     "bench",
@@ -45,7 +45,6 @@ BEING_REBUILT = (
     "report",
     "paper",
     "demo",
-    "runtime",
     "traces",
     "training",
     "cli",
@@ -147,3 +146,11 @@ def test_every_name_that_is_used_is_bound(trees):
         used, bound = names_of(tree)
         unbound[name] = used - bound
     assert {name: names for name, names in unbound.items() if names} == {}
+
+
+def test_every_data_file_is_packaged():
+    declared = re.search(r"package-data\]\ncascaded = \[(.*?)\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL)
+    patterns = re.findall(r'"(.*?)"', declared.group(1))
+    packaged = {file for pattern in patterns for file in (ROOT / "cascaded").glob(pattern)}
+    files = {file for file in (ROOT / "cascaded").rglob("*") if file.is_file() and "__pycache__" not in file.parts}
+    assert {str(file) for file in files - packaged if file.suffix != ".py"} == set()

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import cascaded
@@ -72,7 +73,7 @@ def test_without_a_threshold_the_last_step_counts():
 def test_it_stops_at_the_step_and_class_of_early_exit():
     image = picture(size=(32, 32))
     confidence = np.unique(predict(NET, image).probabilities.max(axis=1))
-    batch = NET.normalised(cascaded_input(image))
+    batch = NET.normalised(torch.from_numpy(image).permute(2, 0, 1)[None])
     between = (confidence[1:] + confidence[:-1]) / 2  # step by step, the last digit may differ
     steps = set()
     for threshold in (0.0, *between[::3].tolist(), 1.0):
@@ -80,12 +81,6 @@ def test_it_stops_at_the_step_and_class_of_early_exit():
         assert (result.step, result.label) == (int(early.steps[0]), CLASSES[int(early.predictions[0])])
         steps.add(result.step)
     assert len(steps) > 2
-
-
-def cascaded_input(image):
-    import torch
-
-    return torch.from_numpy(image).permute(2, 0, 1)[None]
 
 
 def test_exponential_smoothing_takes_70_steps_to_nearly_the_same_probabilities():

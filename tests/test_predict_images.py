@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from cascaded.data.decode import decode
 from cascaded.errors import InputError
@@ -74,12 +75,9 @@ def test_a_folder_gives_its_images_and_nothing_else(tmp_path):
 def test_figures_are_overwritten_and_other_files_are_not(tmp_path, photo):
     target = figure_files([photo], tmp_path)[photo]
     assert target == tmp_path / "photo-prediction.png"
-    about = Image.new("RGB", (4, 4))
-    from PIL.PngImagePlugin import PngInfo
-
     metadata = PngInfo()
     metadata.add_text("Software", SOFTWARE)
-    about.save(target, pnginfo=metadata)
+    Image.new("RGB", (4, 4)).save(target, pnginfo=metadata)
     assert is_figure(target)
     assert figure_files([photo], tmp_path) == {photo: target}
     assert find_images([tmp_path]) == [photo]

@@ -26,6 +26,8 @@ RENAMED = {
     "--as-is": ("--no-train",),
     "--batch": ("--batch-size",),
     "--decay": ("--weight-decay",),
+    "--draw": ("--figure",),
+    "--no-draw": ("--no-figure",),
     "--data-limit": ("--max-images",),
     "--failing": ("--unsettled-fraction",),
     "--fine": ("--kernel",),

@@ -25,6 +25,6 @@ def make_network(name: str, **options: Unpack[Options]) -> Cascade:
     """A network by name; options as for `resnet` and `densenet`."""
     if name not in NETWORKS:
         near = get_close_matches(name, NETWORKS, n=1)
-        told = f"say {near[0]}?" if near else "say " + ", ".join(NETWORKS)
-        raise InputError(f"there is no network {name!r}: {told}")
+        fix = f"did you mean {near[0]}?" if near else f"give one of {', '.join(NETWORKS)}"
+        raise InputError(f"there is no architecture {name!r}: {fix}")
     return NETWORKS[name](**options)
