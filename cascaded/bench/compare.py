@@ -197,9 +197,5 @@ def summary(results: Mapping[Setting, Mapping[str, Measurement]]) -> dict[str, A
         relative = ratios(measured)
         settings.append(asdict(setting) | {"results": [asdict(each) | relative[n] for n, each in measured.items()]})
     machine = {"system": platform.platform(), "processor": platform.processor(), "cores": os.cpu_count()}
-    return {
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "machine": machine,
-        "settings": settings,
-    }
+    versions = {"torch": torch.__version__, "python": platform.python_version()}
+    return {**versions, "machine": machine, "settings": settings}
