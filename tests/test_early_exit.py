@@ -12,7 +12,7 @@ from cascaded.cascade.named import make_kernel
 from cascaded.data.sources import load
 from cascaded.errors import InputError
 from cascaded.runtime.early_exit import early_exit, full_pass
-from cascaded.runtime.latency import FULL, LatencyConfig, measure_latency
+from cascaded.runtime.latency import FULL, measure_latency
 from cascaded.training.load import load_run
 from tests.tiny_runs import tiny_run  # noqa: F401
 
@@ -110,8 +110,10 @@ def test_the_full_pass_is_the_network_without_time(tiny):
 
 def test_every_rule_is_timed_beside_the_full_pass(tiny):
     net, images, labels = tiny
-    calls, config = [], LatencyConfig(thresholds=(0.0, 1.0), batch_sizes=(5, 24))
-    timings = measure_latency(net, images, labels, config, on_progress=lambda *counts: calls.append(counts))
+    calls = []
+    timings = measure_latency(
+        net, images, labels, (0.0, 1.0), (5, 24), on_progress=lambda *counts: calls.append(counts)
+    )
     rules = [(FULL, None), ("serial", 0.0), ("serial", 1.0), ("cascaded", 0.0), ("cascaded", 1.0)]
     assert [(each.batch_size, each.rule, each.threshold) for each in timings] == [
         (b, *rule) for b in (5, 24) for rule in rules

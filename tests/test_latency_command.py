@@ -50,7 +50,7 @@ def test_a_maximum_above_the_number_of_images_takes_all(tiny_run, tmp_path, monk
         (["empty"], "empty contains no run, no config.json is in or below it: train one with cascaded train"),
         (["run", "--thresholds", "1.5"], "--thresholds is [1.5]: give confidences from 0 to 1"),
         (["run", "--thresholds"], "--thresholds is []: give confidences from 0 to 1"),
-        (["run", "--batch-sizes", "0"], "--batch-sizes is [0]: give numbers of at least 1"),
+        (["run", "--batch-sizes", "0"], "--batch-sizes is 0: give at least 1"),
         (["run", "--max-images", "0"], "--max-images is 0: give at least 1"),
     ],
 )

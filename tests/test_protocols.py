@@ -151,15 +151,14 @@ def test_other_generators_give_other_noise_and_the_same_the_same(run, pixels):
 @KERNELS
 def test_updates_and_operations_are_those_of_the_network(run, serial_run, kernel):
     net, delay = run.net, make_kernel(kernel)
-    still = make_protocol(run, RecordingConfig(kernel=kernel, steps=4))
-    assert still.updates(4) == net.cycles("cascaded", kernel=delay, steps=4)
-    assert still.operations(4) == net.operations(8, 8, "cascaded", kernel=delay, steps=4)
-    serial = make_protocol(run, RecordingConfig(schedule="serial"))
-    assert serial.updates(9) == net.cycles("serial", steps=9) == [0] + [1] * 8
-    moving = make_protocol(run, persistent("focus", kernel=kernel, steps=4))
-    assert moving.updates(4) == net.cycles("cascaded", kernel=delay, steps=4, moving=True)
-    assert moving.operations(4) == []
-    assert make_protocol(serial_run, persistent("focus", steps=4)).updates(4) == [8] * 4
+    updates, operations = make_protocol(run, RecordingConfig(kernel=kernel, steps=4)).cost(4)
+    assert updates == net.cycles("cascaded", kernel=delay, steps=4)
+    assert operations == net.operations(8, 8, "cascaded", kernel=delay, steps=4)
+    updates, _ = make_protocol(run, RecordingConfig(schedule="serial")).cost(9)
+    assert updates == net.cycles("serial", steps=9) == [0] + [1] * 8
+    moving = net.cycles("cascaded", kernel=delay, steps=4, moving=True)
+    assert make_protocol(run, persistent("focus", kernel=kernel, steps=4)).cost(4) == (moving, [])
+    assert make_protocol(serial_run, persistent("focus", steps=4)).cost(4) == ([8] * 4, [])
 
 
 def test_frames_in_memory_are_counted(run):

@@ -223,7 +223,7 @@ def test_a_run_has_the_traces_of_its_current_weights(tmp_path):
     (found,), skipped = scan_traces(run)
     assert (found.name, found.files, found.images) == ("own", (run / "traces" / "own.safetensors",), 40)
     assert np.array_equal(found.load().logits, trace.logits)
-    assert f"has weights ffffffffffff, the last checkpoint has {now[:12]}: record it with --overwrite" in skipped["old"]
+    assert f"has weights ffffffffffff, the network has {now[:12]}: record it with --overwrite" in skipped["old"]
 
 
 def test_other_files_among_the_traces_are_skipped_with_a_reason(tmp_path):

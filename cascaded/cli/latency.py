@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 from tyro.conf import DisallowNone, Positional
 
-from cascaded.errors import InputError
+from cascaded.errors import InputError, at_least
 from cascaded.shell import if_none, program
 
 if TYPE_CHECKING:
@@ -42,21 +42,23 @@ def latency(
     """
     from cascaded.training.runs import find_runs
 
+    at_least(1, **{"--batch-sizes": min(batch_sizes, default=0), "--max-images": max_images})
+    if not thresholds or not all(0 <= each <= 1 for each in thresholds):
+        raise InputError(f"--thresholds is {list(thresholds)}: give confidences from 0 to 1")
     if not runs:
         raise InputError(f"no run is given: add one, as in {program()} latency runs/td0/0")
     folders = find_runs(runs)
     from cascaded.progress import say, tracked, wide_console
-    from cascaded.runtime.latency import LatencyConfig, record_latency
+    from cascaded.runtime.latency import record_latency
     from cascaded.training.distributed import choose_device, use_threads
     from cascaded.training.load import load_run
 
-    config = LatencyConfig(thresholds, batch_sizes, max_images)
     use_threads(threads)
     console = wide_console()
     for folder in folders:
         run = load_run(folder, choose_device(device))
         with tracked(f"{folder.as_posix()}: latency") as on_progress:
-            file, split, timings = record_latency(run, config, on_progress)
+            file, split, timings = record_latency(run, thresholds, batch_sizes, max_images, on_progress)
         if split != "test":
             say(console, f"{folder} has no test split: its validation images were used")
         console.print(_table(folder, timings))
@@ -69,17 +71,7 @@ def _table(folder: Path, timings: list[Timing]) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, title=escape(f"{folder}: latency of predictions"), title_justify="left")
-    headings = (
-        "batch",
-        "rule",
-        "threshold",
-        "accuracy",
-        "mean step",
-        "p50 ms",
-        "p95 ms",
-        "ms per item",
-        "of full pass",
-    )
+    headings = ("batch", "rule", "threshold", "accuracy", "mean step", "p50 ms", "p95 ms", "ms per item", "of full")
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "rule" else "right")
     for each in timings:

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from cascaded.cascade.inputs import Schedule
 from cascaded.cascade.network import Cascade
-from cascaded.errors import InputError
 from cascaded.files import write_json
 from cascaded.runtime.early_exit import EarlyExitResult, early_exit, full_pass
 from cascaded.traces.select import limit_images, select_images
@@ -59,41 +58,29 @@ class Timing:
     time_of_full: float
 
 
-@dataclass(frozen=True)
-class LatencyConfig:
-    """What is timed.
-
-    Attributes:
-        thresholds: Confidences above which an item exits.
-        batch_sizes: Images per batch.
-        max_images: Maximum number of images, the same number per class.
-    """
-
-    thresholds: tuple[float, ...] = (0.5, 0.7, 0.9, 0.99)
-    batch_sizes: tuple[int, ...] = (1, 64)
-    max_images: int = 256
-
-    def __post_init__(self):
-        if not self.thresholds or not all(0 <= each <= 1 for each in self.thresholds):
-            raise InputError(f"--thresholds is {list(self.thresholds)}: give confidences from 0 to 1")
-        if not self.batch_sizes or min(self.batch_sizes) < 1:
-            raise InputError(f"--batch-sizes is {list(self.batch_sizes)}: give numbers of at least 1")
-        if self.max_images < 1:
-            raise InputError(f"--max-images is {self.max_images}: give at least 1")
-
-
 def record_latency(
-    run: Trained, config: LatencyConfig, on_progress: OnProgress = lambda done, total: None
+    run: Trained,
+    thresholds: Sequence[float],
+    batch_sizes: Sequence[int],
+    max_images: int,
+    on_progress: OnProgress = lambda done, total: None,
 ) -> tuple[Path, str, list[Timing]]:
     """Time early exit of a run on its test images, or its validation images if it has no others.
 
     Writes RUN/latency.json. Returns the file, the split, and the timings.
+
+    Args:
+        run: The network, from `load_run`.
+        thresholds: Confidences above which an item exits.
+        batch_sizes: Images per batch.
+        max_images: Maximum number of images, the same number per class.
+        on_progress: Called with the numbers of finished and of all items, counted once per rule.
     """
     images, items = select_images(run)
-    items, device = limit_images(images, items, config.max_images), next(run.net.parameters()).device
+    items, device = limit_images(images, items, max_images), next(run.net.parameters()).device
     schedules: tuple[Schedule, ...] = ("serial",) if run.net.heads == "shallow_deep" else ("serial", "cascaded")
     inputs, labels = run.normalised(images.images[items].to(device)), images.labels[items]
-    timings = measure_latency(run.net, inputs, labels, config, schedules=schedules, on_progress=on_progress)
+    timings = measure_latency(run.net, inputs, labels, thresholds, batch_sizes, schedules, on_progress)
     machine = {"device": str(device), "threads": torch.get_num_threads()}
     about = {"format": 2, "weights": run.weights, "split": images.split, "items": len(items), **machine}
     file = run.folder / "latency.json"
@@ -105,8 +92,8 @@ def measure_latency(
     net: Cascade,
     images: Float[Tensor, "items channels height width"],
     labels: Int[Tensor, "items"],
-    config: LatencyConfig | None = None,
-    *,
+    thresholds: Sequence[float],
+    batch_sizes: Sequence[int],
     schedules: Sequence[Schedule] = ("serial", "cascaded"),
     on_progress: OnProgress = lambda done, total: None,
 ) -> list[Timing]:
@@ -118,15 +105,15 @@ def measure_latency(
         net: A network in evaluation mode.
         images: Normalised images.
         labels: Their classes.
-        config: Thresholds and batch sizes.
+        thresholds: Confidences above which an item exits.
+        batch_sizes: Images per batch.
         schedules: Schedules to run; a Shallow-Deep network has the serial one only.
         on_progress: Called with the numbers of finished and of all items, counted once per rule.
     """
-    config = config or LatencyConfig()
-    rules: list[tuple[Schedule, float]] = list(product(schedules, config.thresholds))
+    rules: list[tuple[Schedule, float]] = list(product(schedules, thresholds))
     timings: list[Timing] = []
-    done, total = 0, len(config.batch_sizes) * (1 + len(rules)) * len(images)
-    for batch_size in config.batch_sizes:
+    done, total = 0, len(batch_sizes) * (1 + len(rules)) * len(images)
+    for batch_size in batch_sizes:
         results: dict[tuple[str, float | None], list[EarlyExitResult]] = {}
         early_exit(net, images[:batch_size], 0.5, schedule=schedules[0])  # the very first call is slow
         for batch in images.split(batch_size):

@@ -134,16 +134,12 @@ class Protocol(ABC):
     ) -> Iterator[Logits]:
         """The logits of every variant. Noise is drawn from one generator per image."""
 
-    def updates(self, steps: int) -> list[int]:
-        """Block updates per step; here for a sequence in which every frame is new."""
+    def cost(self, steps: int) -> tuple[list[int], list[int]]:
+        """Block updates per step, and operations per image and step (for still images only)."""
         net = self.run.net
         if self.config.schedule == "serial":
-            return [len(net.blocks)] * steps
-        return net.cycles("cascaded", kernel=self.kernel, steps=steps, moving=True)
-
-    def operations(self, steps: int) -> list[int]:
-        """Operations per image and step; counted for still images only."""
-        return []
+            return [len(net.blocks)] * steps, []
+        return net.cycles("cascaded", kernel=self.kernel, steps=steps, moving=True), []
 
     def noisy_frames(self, images: Tensor, count: int, generators: Sequence[Generator]) -> Tensor:
         """Noisy frames, normalised. The noise on an image does not depend on the other images."""
@@ -161,13 +157,10 @@ class Still(Protocol):
         images = self.run.normalised(images)
         yield self.run.net(images, kernel=self.kernel, steps=self.steps, schedule=self.config.schedule)
 
-    def updates(self, steps: int) -> list[int]:
-        return self.run.net.cycles(self.config.schedule or "cascaded", kernel=self.kernel, steps=steps)
-
-    def operations(self, steps: int) -> list[int]:
-        _, height, width = self.run.inputs.shape
-        schedule = self.config.schedule or "cascaded"
-        return self.run.net.operations(height, width, schedule, kernel=self.kernel, steps=steps)
+    def cost(self, steps: int) -> tuple[list[int], list[int]]:
+        schedule, (_, height, width) = self.config.schedule or "cascaded", self.run.inputs.shape
+        updates = self.run.net.cycles(schedule, kernel=self.kernel, steps=steps)
+        return updates, self.run.net.operations(height, width, schedule, kernel=self.kernel, steps=steps)
 
 
 @dataclass(frozen=True)

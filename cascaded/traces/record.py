@@ -141,8 +141,8 @@ class Session:
         steps = config.total_steps
         features = head_of(self.run.net, steps).in_features if config.embeddings else None
         form = Form.of(config, self.total, len(self.run.inputs.classes), features)
-        updates, operations = tuple(self.protocol.updates(steps)), tuple(self.protocol.operations(steps))
-        source = replace(source, updates=updates, operations=operations)
+        updates, operations = self.protocol.cost(steps)
+        source = replace(source, updates=tuple(updates), operations=tuple(operations))
         return Recording(file, form, config, source, chunk=self.chunk)
 
     def fill(self, recordings: dict[int, Recording], on_progress: OnProgress) -> None:

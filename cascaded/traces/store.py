@@ -190,18 +190,18 @@ def group_folds(runs: Sequence[Path]) -> list[tuple[Path, ...]]:
     return list(dict.fromkeys(complete.get(run, (run,)) for run in runs))
 
 
-def find_traces(run: Path | Sequence[Path]) -> list[TraceFile]:
+def find_traces(run: Path | str | Sequence[Path]) -> list[TraceFile]:
     """The traces of a run's current weights. Give the runs of all folds to get the folds joined."""
     return scan_traces(run)[0]
 
 
-def scan_traces(run: Path | Sequence[Path]) -> tuple[list[TraceFile], dict[str, str]]:
+def scan_traces(run: Path | str | Sequence[Path]) -> tuple[list[TraceFile], dict[str, str]]:
     """The traces of a run's current weights, and for each file that cannot be used, by its name, the reason."""
-    runs = (run,) if isinstance(run, Path) else tuple(run)
+    runs = (Path(run),) if isinstance(run, (Path, str)) else tuple(run)
     usable, skipped = [], {}
     weights = [weights_digest(each) for each in runs]
     for name in sorted({file.name for each in runs for file in (each / "traces").glob("*.safetensors")}):
-        found = _usable([each / "traces" / name for each in runs], weights)
+        found = _trace_file([each / "traces" / name for each in runs], weights)
         if isinstance(found, TraceFile):
             usable.append(found)
         else:
@@ -209,35 +209,23 @@ def scan_traces(run: Path | Sequence[Path]) -> tuple[list[TraceFile], dict[str, 
     return usable, skipped
 
 
-def _usable(files: Sequence[Path], weights: Sequence[str | None]) -> TraceFile | str:
-    try:
-        return _trace_file(files, weights)
-    except InputError as error:
-        return str(error)
-
-
-def _trace_file(files: Sequence[Path], weights: Sequence[str | None]) -> TraceFile:
+def _trace_file(files: Sequence[Path], weights: Sequence[str | None]) -> TraceFile | str:
+    """The trace of some files, one per fold, or the reason why it cannot be used."""
     present = [file for file in files if file.exists()]
     if len(present) < len(files):
-        raise InputError(
-            f"{present[0].name} exists for {len(present)} of {len(files)} folds: record the other folds as well"
-        )
-    headers = [read_header(file) for file in files]
+        return f"{present[0].name} exists for {len(present)} of {len(files)} folds: record the other folds as well"
+    try:
+        headers = [read_header(file) for file in files]
+    except InputError as error:
+        return str(error)
     for file, header, now in zip(files, headers, weights, strict=True):
-        if now is not None and header.provenance.weights != now:
-            raise InputError(
-                f"{file} has weights {header.provenance.weights[:12]}, the last checkpoint has {now[:12]}: record it "
-                "with --overwrite"
-            )
+        there = header.provenance.weights
+        if now is not None and there != now:
+            return f"{file} has weights {there[:12]}, the network has {now[:12]}: record it with --overwrite"
     if len(files) == 1:
         return TraceFile(tuple(files), headers[0])
     if headers[0].config.split != "validation":
-        raise InputError(f"{files[0].name} has the same images in all folds and cannot be joined: analyze one fold")
-    joined = Header(
-        config=headers[0].config,
-        provenance=join_provenance([header.provenance for header in headers]),
-        steps=headers[0].steps,
-        items=sum(header.items for header in headers),
-        digest=hashlib.sha256("".join(header.digest for header in headers).encode()).hexdigest(),
-    )
-    return TraceFile(tuple(files), joined)
+        return f"{files[0].name} has the same images in all folds and cannot be joined: analyze one fold"
+    provenance, items = join_provenance([header.provenance for header in headers]), sum(each.items for each in headers)
+    digest = hashlib.sha256("".join(header.digest for header in headers).encode()).hexdigest()
+    return TraceFile(tuple(files), replace(headers[0], provenance=provenance, items=items, digest=digest))
