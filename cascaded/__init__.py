@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cascaded.cascade.state import State
     from cascaded.hub.load import load
     from cascaded.hub.pretrained import Pretrained
-    from cascaded.losses import ce_loss, td_loss, td_targets
+    from cascaded.losses import EligibilityTraces, ce_loss, td_loss, td_targets
     from cascaded.models.build import Norm
     from cascaded.models.densenet import densenet, densenet121
     from cascaded.models.resnet import resnet, resnet18, resnet34, resnet50
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from cascaded.traces.store import load_trace, save_trace
     from cascaded.traces.trace import Trace
     from cascaded.training.config import RunConfig
-    from cascaded.training.eligibility import EligibilityTraces
     from cascaded.training.load import Trained, load_run
     from cascaded.training.runs import Inputs
 
@@ -70,10 +69,9 @@ _HOMES = {
     "cascaded.cascade.network": ("Cascade",),
     "cascaded.cascade.norm": ("TimeBatchNorm",),
     "cascaded.cascade.state": ("State",),
-    "cascaded.training.eligibility": ("EligibilityTraces",),
     "cascaded.training.runs": ("Inputs",),
     "cascaded.training.config": ("RunConfig",),
-    "cascaded.losses": ("ce_loss", "td_loss", "td_targets"),
+    "cascaded.losses": ("EligibilityTraces", "ce_loss", "td_loss", "td_targets"),
     "cascaded.training.load": ("Trained", "load_run"),
     "cascaded.models.build": ("Norm",),
     "cascaded.models.densenet": ("densenet", "densenet121"),

@@ -1,16 +1,16 @@
-"""What a user can put right, and what a user should know."""
+"""Errors that a user can fix, warnings, and checks of numbers."""
 
 
 class InputError(ValueError):
-    """Bad input, said in one sentence that names both sides and the way out. The command line prints it and exits 2."""
+    """Bad input: one sentence that names both sides and the fix. The command line prints it and exits with code 2."""
 
 
 class MissingSplitError(InputError):
-    """Data without the part that was asked for: a caller that can do without it may go on."""
+    """Data without the requested split; a caller that does not need it may continue."""
 
 
 class CascadedWarning(UserWarning):
-    """Something unexpected that was dealt with. The command line prints it as one sentence, without a source line."""
+    """Something unexpected that was handled. The command line prints it as one sentence, without a source line."""
 
 
 def at_least(minimum: int, **values: int | None) -> None:
@@ -18,3 +18,10 @@ def at_least(minimum: int, **values: int | None) -> None:
     for name, value in values.items():
         if value is not None and value < minimum:
             raise InputError(f"{name} is {value}: give at least {minimum}")
+
+
+def between(low: float, high: float, **values: float) -> None:
+    """Check numbers by name."""
+    for name, value in values.items():
+        if not low <= value <= high:
+            raise InputError(f"{name} is {value}: give a number from {low} to {high}")

@@ -1,25 +1,26 @@
-"""The temporal-difference loss: every step learns from what later steps say.
+"""The temporal-difference loss: every step learns from the predictions of later steps.
 
     G_T = onehot(y)        G_t = (1 - lam) p_{t+1} + lam G_{t+1}        loss = sum_t H(G_t, p_t)
 
-Unrolled, `G_t = (1 - lam) sum_{i=1..T-t} lam^(i-1) p_{t+i} + lam^(T-t) onehot(y)`. With lambda 1 every step learns the
-true label; with lambda 0 it learns to say what the next step will, and only the last one is told the truth.
+Unrolled, `G_t = (1 - lam) sum_{i=1..T-t} lam^(i-1) p_{t+i} + lam^(T-t) onehot(y)`. With lambda 1 the target of every
+step is the label; with lambda 0 it is the prediction of the next step, and only the last step is trained on the label.
 
-All of it works on any `(time, batch, classes)` tensor of logits, whatever network it came from.
+The losses work on any `(time, batch, classes)` tensor of logits, whatever network it came from. `EligibilityTraces`
+compute the same gradient online, one step at a time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from cascaded.errors import InputError
-from cascaded.training.method import check_lam
+from cascaded.errors import InputError, between
 
 Reduction = Literal["mean", "sum", "none"]
 Labels = Int[Tensor, "batch"] | Float[Tensor, "batch classes"]
@@ -28,18 +29,18 @@ Labels = Int[Tensor, "batch"] | Float[Tensor, "batch classes"]
 def td_targets(
     trace: Float[Tensor, "time batch classes"], labels: Labels, lam: float, ignore_index: int = -100
 ) -> Tensor:
-    """What each step should have said: later answers mixed with the truth, backwards in one pass, without gradient.
+    """The targets of all steps, computed backwards in one pass and without gradient.
 
     Args:
         trace: Logits at every step.
-        labels: True classes, or a distribution over the classes for every item.
-        lam: Lambda, from 0 (the next step's answer) to 1 (the truth).
+        labels: Class indices, or a distribution over the classes per item.
+        lam: Lambda, from 0 (the next step's prediction) to 1 (the label).
         ignore_index: Items with this label have no target: zeros at every step.
 
     Returns:
-        A distribution for every step and item, of the trace's shape.
+        A distribution per step and item, of the trace's shape.
     """
-    check_lam(lam)
+    between(0, 1, lam=lam)
     used = UsedItems.of(trace, labels, ignore_index)
     return used.scatter(_targets(used, lam))
 
@@ -51,20 +52,21 @@ def td_loss(
     reduction: Reduction = "mean",
     ignore_index: int = -100,
 ) -> Tensor:
-    """Cross-entropy between what each step said and what it should have said, summed over steps.
+    """Cross-entropy between targets and predictions, summed over steps.
 
-    A sum over steps and not a mean: under lambda 0 one step alone is told the truth, and would hear it T times softer.
+    It is a sum over steps and not a mean: with lambda 0 only one step is trained on the label, and a mean would divide
+    its gradient by T.
 
     Args:
         trace: Logits at every step.
-        labels: True classes, or a distribution over the classes for every item.
+        labels: Class indices, or a distribution over the classes per item.
         lam: Lambda, from 0 to 1.
-        reduction: `mean` or `sum` over the batch, or `none` for a loss a step and item, `(time, batch)`.
+        reduction: `mean` or `sum` over the batch, or `none` for one loss per step and item, `(time, batch)`.
         ignore_index: Items with this label are ignored at every step, as in `torch.nn.functional.cross_entropy`: they
             add nothing to the loss, to the gradient or to the number of items that `mean` divides by. If all items are
             ignored, the loss and its gradient are 0.
     """
-    check_lam(lam)
+    between(0, 1, lam=lam)
     used = UsedItems.of(trace, labels, ignore_index)
     losses = -(_targets(used, lam) * used.trace.log_softmax(dim=-1)).sum(dim=-1)
     return _reduce(used, losses, reduction)
@@ -73,14 +75,14 @@ def td_loss(
 def ce_loss(
     trace: Float[Tensor, "time batch classes"], labels: Labels, reduction: Reduction = "mean", ignore_index: int = -100
 ) -> Tensor:
-    """Cross-entropy of the last step alone; earlier ones say what they like. Options as for `td_loss`."""
+    """Cross-entropy of the last step only. Options as for `td_loss`."""
     used = UsedItems.of(trace, labels, ignore_index)
     last = F.cross_entropy(used.trace[-1], used.truth, reduction="none")
     return _reduce(used, last.unsqueeze(0), reduction)
 
 
 def _targets(used: UsedItems, lam: float) -> Float[Tensor, "time used classes"]:
-    targets = used.trace.detach().softmax(dim=-1).roll(-1, dims=0)  # step t is to learn from step t+1
+    targets = used.trace.detach().softmax(dim=-1).roll(-1, dims=0)  # p_{t+1} in the place of step t
     targets[-1] = used.truth
     for t in range(len(targets) - 2, -1, -1):
         targets[t].lerp_(targets[t + 1], lam)
@@ -91,20 +93,124 @@ def _reduce(used: UsedItems, losses: Float[Tensor, "time used"], reduction: Redu
     if reduction == "none":
         return used.scatter(losses)
     if reduction not in ("mean", "sum"):
-        raise InputError(f"reduction is {reduction!r}: say 'mean', 'sum' or 'none'")
+        raise InputError(f"reduction is {reduction!r}: give 'mean', 'sum' or 'none'")
     return losses.sum() / max(losses.shape[1], 1) if reduction == "mean" else losses.sum()
+
+
+class EligibilityTraces:
+    """The gradient of `td_loss`, computed online and accumulated in `.grad` while a network runs (paper, appendix).
+
+        e_t = lam e_{t-1} + dz_t/dw        dL/dw = - sum_t (p_{t+1} - p_t) e_t        p_{T+1} = onehot(y)
+
+    No sequence is stored, only one value per parameter, item and class, so memory does not grow with the number of
+    steps if the network's own does not: under a one-step delay an output depends on as many frames as there are blocks,
+    and autograd releases older ones. With a kernel of infinite memory, detach the state now and then; gradients are
+    then truncated.
+
+    A step takes one backward pass per item and class: use it for online learning with small batches, and `td_loss`,
+    which is far cheaper, if the whole trace fits in memory. With lambda 0 a step takes one backward pass in all, when
+    the next prediction is there; weights must not change in between. With other lambdas they may, if the state is
+    detached then.
+
+    Example:
+        ```python
+        td = cascaded.EligibilityTraces(net.parameters(), lam=0.5)
+        for frame in frames:
+            logits, state = net.step(frame, state)
+            td.step(logits)
+        td.finish(labels)
+        optimiser.step()
+        ```
+
+    Args:
+        parameters: Parameters to compute the gradient of; those that need none are left out.
+        lam: Lambda, from 0 to 1.
+    """
+
+    def __init__(self, parameters: Iterable[nn.Parameter], lam: float):
+        between(0, 1, lam=lam)
+        self.lam = lam
+        self.parameters = [p for p in parameters if p.requires_grad]
+        if not self.parameters:
+            raise InputError("none of the parameters needs a gradient: give net.parameters() of a network to train")
+        self.logits: Tensor | None = None
+        self.traces: list[Float[Tensor, "batch classes ..."]] | None = None
+
+    def step(self, logits: Float[Tensor, "batch classes"]) -> None:
+        """Add the gradient that the next output determines."""
+        if logits.dim() != 2 or not logits.requires_grad:
+            raise InputError(
+                f"logits have shape {tuple(logits.shape)} and requires_grad={logits.requires_grad}: give (batch, "
+                "classes) straight from a network that runs with gradients on"
+            )
+        if self.logits is not None:
+            if logits.shape != self.logits.shape:
+                raise InputError(
+                    f"logits have shape {tuple(logits.shape)}, at the step before {tuple(self.logits.shape)}: keep the "
+                    "same items until finish(labels)"
+                )
+            self._add_gradient(_probabilities(logits))
+        self.logits = logits
+        self._update_traces()
+
+    def finish(self, labels: Labels) -> None:
+        """Add the gradient of the last step, and start a new sequence. The gradient is the mean over the batch."""
+        if self.logits is None:
+            raise InputError("finish() before any step(): run the network first")
+        self._add_gradient(distributions(self.logits.detach().unsqueeze(0), labels))
+        self.logits = self.traces = None
+
+    def _add_gradient(self, target: Float[Tensor, "batch classes"]) -> None:
+        """Add `-(p_{t+1} - p_t) e_t`."""
+        assert self.logits is not None
+        error = (_probabilities(self.logits) - target) / len(target)
+        if self.traces is None:
+            gradients = self._gradients(error)
+        else:
+            gradients = [torch.einsum("bc,bc...->...", error.to(trace), trace) for trace in self.traces]
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
+            parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+
+    def _update_traces(self) -> None:
+        """`e_t = lam e_{t-1} + dz_t/dw`; with lambda 0 the graph of one step is enough."""
+        if self.lam == 0:
+            return
+        assert self.logits is not None
+        jacobian = zip(*(self._gradients(unit) for unit in self._units()), strict=True)
+        now = [torch.stack(rows).unflatten(0, self.logits.shape) for rows in jacobian]
+        before = self.traces or [torch.zeros_like(each) for each in now]
+        self.traces = [each.add_(old, alpha=self.lam) for each, old in zip(now, before, strict=True)]
+
+    def _units(self) -> Iterator[Float[Tensor, "batch classes"]]:
+        assert self.logits is not None
+        for place in range(self.logits.numel()):
+            unit = torch.zeros_like(self.logits)
+            unit.view(-1)[place] = 1
+            yield unit
+
+    def _gradients(self, weights: Float[Tensor, "batch classes"]) -> list[Tensor]:
+        """The weighted gradient of the newest logits; later steps still need their graph."""
+        assert self.logits is not None
+        found = torch.autograd.grad(
+            self.logits, self.parameters, weights.to(self.logits), retain_graph=True, allow_unused=True
+        )
+        return [torch.zeros_like(p) if g is None else g for p, g in zip(self.parameters, found, strict=True)]
+
+
+def _probabilities(logits: Float[Tensor, "batch classes"]) -> Float[Tensor, "batch classes"]:
+    return precise(logits.detach()).softmax(dim=-1)
 
 
 @dataclass(frozen=True)
 class UsedItems:
     """The items of a batch that are not ignored.
 
-    The others are left out before anything is computed: whatever their logits are, also NaN, their gradient is 0.
+    The others are removed before anything is computed: whatever their logits are, even NaN, their gradient is 0.
 
     Attributes:
-        trace: Their logits, in at least single precision.
-        truth: Their true distributions.
-        mask: Which items of the batch they are; None for all.
+        trace: Logits, in at least single precision.
+        truth: Distributions from the labels.
+        mask: Which items of the batch are used; None for all.
     """
 
     trace: Float[Tensor, "time used classes"]
@@ -113,7 +219,7 @@ class UsedItems:
 
     @classmethod
     def of(cls, trace: Tensor, labels: Tensor, ignore_index: int) -> UsedItems:
-        """Check trace and labels, and leave out the items whose label is `ignore_index`."""
+        """Check trace and labels, and remove the items whose label is `ignore_index`."""
         check_shapes(trace, labels)
         trace, mask = precise(trace), None
         if not labels.is_floating_point() and not labels.is_meta and (labels == ignore_index).any():
@@ -122,7 +228,7 @@ class UsedItems:
         return cls(trace, distributions(trace, labels), mask)
 
     def scatter(self, values: Shaped[Tensor, "time used *classes"]) -> Shaped[Tensor, "time batch *classes"]:
-        """Values of these items in their places in the whole batch, with 0 for the ignored ones."""
+        """Values in the places of the whole batch, with 0 for the ignored items."""
         if self.mask is None:
             return values
         batch = values.new_zeros(len(values), len(self.mask), *values.shape[2:])
@@ -131,7 +237,7 @@ class UsedItems:
 
 
 def check_shapes(trace: Tensor, labels: Tensor) -> None:
-    """Logits `(time, batch, classes)`, and a label or a distribution for every item."""
+    """Check that there are logits `(time, batch, classes)`, and a label or a distribution per item."""
     if isinstance(trace, list | tuple):
         raise InputError(
             f"trace is a {type(trace).__name__} of {len(trace)}, a loss takes one tensor of logits (time, batch, "
@@ -148,14 +254,14 @@ def check_shapes(trace: Tensor, labels: Tensor) -> None:
     batch = trace.shape[1]
     if labels.dim() == 0 or len(labels) != batch:
         raise InputError(
-            f"labels have shape {tuple(labels.shape)}, the trace has {batch} items: give one label an item"
+            f"labels have shape {tuple(labels.shape)}, the trace has {batch} items: give one label per item"
         )
     if not labels.is_floating_point() and labels.dim() != 1:
         raise InputError(f"labels have shape {tuple(labels.shape)}: give whole numbers (batch,), or probabilities")
 
 
 def distributions(trace: Float[Tensor, "time batch classes"], labels: Labels) -> Float[Tensor, "batch classes"]:
-    """The truth as a distribution over the classes for every item, checked against the trace it belongs to."""
+    """Labels as one distribution over the classes per item, checked against the trace."""
     check_shapes(trace, labels)
     _, batch, classes = trace.shape
     if labels.is_floating_point():
@@ -173,7 +279,7 @@ def distributions(trace: Float[Tensor, "time batch classes"], labels: Labels) ->
 def _soft(labels: Tensor, classes: int) -> Tensor:
     if labels.dim() != 2 or labels.shape[1] != classes:
         raise InputError(
-            f"soft labels have shape {tuple(labels.shape)}, the trace has {classes} classes: give a probability a class"
+            f"soft labels have shape {tuple(labels.shape)}, the trace has {classes} classes: give one value per class"
         )
     sums = labels.sum(dim=1)
     if not (labels >= 0).all() or not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
@@ -182,5 +288,5 @@ def _soft(labels: Tensor, classes: int) -> Tensor:
 
 
 def precise(trace: Tensor) -> Tensor:
-    """Logits in at least single precision: half of it is not enough to sum probabilities in."""
+    """Logits in at least single precision: half precision is not enough to sum probabilities."""
     return trace.float() if trace.dtype in (torch.float16, torch.bfloat16) else trace

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a plain line now and then everywhere else."""
+"""Progress of long work, a bar on a terminal and plain lines elsewhere; and text for terminals."""
 
 from __future__ import annotations
 
@@ -13,34 +13,32 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column
 
 EVERY = 30.0
-"""Seconds between two lines where there is no terminal."""
-
-
+"""Seconds between two lines without a terminal."""
 WIDE = 180
-"""Columns where there is no terminal."""
+"""Columns without a terminal."""
 
 
-class Told:
-    """How far a piece of work has come; subclasses show it."""
+class Display:
+    """The progress of some work; this one shows nothing, subclasses show it."""
 
     def __init__(self, what: str, total: int, done: int = 0):
         self.what, self.total, self.done = what, total, done
 
     def advance(self, by: int = 1, what: str | None = None) -> None:
-        """Some more is done; `what` replaces what is said about it."""
+        """Count items as done; `what` replaces the description."""
         self.done += by
         self.what = what or self.what
         self.show()
 
     def show(self) -> None:
-        """Bring the display up to date."""
+        """Update the display."""
 
-    def say(self, line: str) -> None:
-        """A line that stays."""
+    def log(self, line: str) -> None:
+        """Print a line above the progress."""
 
 
-class Bar(Told):
-    """A bar with the time left."""
+class Bar(Display):
+    """A progress bar with the remaining time."""
 
     def __init__(self, progress: Progress, what: str, total: int, done: int):
         super().__init__(what, total, done)
@@ -50,12 +48,12 @@ class Bar(Told):
     def show(self) -> None:
         self.progress.update(self.task, completed=self.done, description=self.what)
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         self.progress.console.print(line, highlight=False, markup=False)
 
 
-class Lines(Told):
-    """A line at most every `EVERY` seconds."""
+class Lines(Display):
+    """One line every `EVERY` seconds at most."""
 
     def __init__(self, what: str, total: int, done: int):
         super().__init__(what, total, done)
@@ -69,35 +67,35 @@ class Lines(Told):
         left = (now - self.began) / (self.done - self.first) * (self.total - self.done)
         print(f"{self.what}: {self.done}/{self.total}, {minutes(left)} left", file=sys.stderr, flush=True)
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
-def progress(what: str, total: int, done: int = 0, quiet: bool = False) -> Iterator[Told]:
-    """Show how far work has come while it runs.
+def progress(what: str, total: int, done: int = 0, quiet: bool = False) -> Iterator[Display]:
+    """Show the progress of some work while it runs.
 
     Args:
-        what: What is being done.
-        total: How many pieces there are.
-        done: How many were done before.
-        quiet: Show nothing, for processes that stand beside the one that speaks.
+        what: Description of the work.
+        total: Number of items.
+        done: Number of items that were done before.
+        quiet: Show nothing, for all processes but the main one.
     """
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield Told(what, total, done) if quiet else Lines(what, total, done)
+        yield Display(what, total, done) if quiet else Lines(what, total, done)
         return
-    # what is said comes last: where the terminal is narrow it is cut, and the time left is not
-    said = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis"))
-    columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn(), said)
-    with Progress(*columns, console=console, transient=True) as shown:
-        yield Bar(shown, what, total, done)
+    # the description comes last: a narrow terminal cuts it off, and not the remaining time
+    description = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis"))
+    columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn(), description)
+    with Progress(*columns, console=console, transient=True) as bars:
+        yield Bar(bars, what, total, done)
 
 
 @contextmanager
 def tracked(what: str) -> Iterator[Callable[[int, int], None]]:
     """Progress of work whose size is not known beforehand: yields a function of the items done and of all items."""
-    bars: list[Told] = []
+    bars: list[Display] = []
     with ExitStack() as stack:
 
         def on_progress(done: int, total: int) -> None:
@@ -109,20 +107,20 @@ def tracked(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def wide_console() -> Console:
-    """The terminal, for tables; in a file or a pipe there is no edge, and nothing needs to wrap."""
+    """A console for tables; in a file or a pipe lines are long and do not wrap."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDE
     return console
 
 
-def say(console: Console, line: str) -> None:
-    """A line as it is: names of files and folders may look like markup."""
+def print_line(console: Console, line: str) -> None:
+    """Print a line unchanged: names of files and folders may look like markup."""
     console.print(line, markup=False, soft_wrap=True)
 
 
 def readable(text: str) -> str:
-    """A name on one line: files may be called anything, and a terminal obeys some letters."""
+    """A name on one line, without control characters, which a terminal would obey."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
@@ -137,7 +135,7 @@ def counted(number: int, what: str) -> str:
 
 
 def minutes(seconds: float) -> str:
-    """A span of time as people say it: 45 s, 12 min, 3 h 20 min."""
+    """A duration in words: 45 s, 12 min, 3 h 20 min."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     whole = round(seconds / 60)

@@ -4,8 +4,9 @@ import torch
 
 from cascaded import Pretrained
 from cascaded.training import checkpoint
+from cascaded.training.log import MetricsFile
 from cascaded.training.run_file import Inputs
-from cascaded.training.runs import Metrics, begin
+from cascaded.training.runs import begin
 from tests.tiny_runs import tiny_config
 
 INPUTS = Inputs((1, 8, 8), (0.3,), (0.4,), tuple("0123456789"))
@@ -26,7 +27,7 @@ def made_run(folder, net, **metrics):
     folder.mkdir(parents=True)
     begin(folder, net.config, "images", net.inputs, {})
     checkpoint.save(folder, STEP, net.net.state_dict(), {}, {"step": STEP})
-    Metrics(folder, 0).add(**{"epoch": 1, "step": STEP, "accuracy": [0.1], "test": list(net.accuracy), **metrics})
+    MetricsFile(folder, 0).add({"epoch": 1, "step": STEP, "accuracy": [0.1], "test": list(net.accuracy), **metrics})
     return folder
 
 

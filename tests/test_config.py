@@ -106,7 +106,7 @@ def test_json_of_another_kind_is_refused(change, message):
         ({"precision": "float16"}, "precision is 'float16': give float32 or bfloat16"),
         ({"lr_gamma": 0.0}, "lr_gamma is 0.0"),
         ({"cutout": -2}, "cutout is -2"),
-        ({"method": "cascaded-ce", "lam": 0.5}, "cascaded-ce learns from the last step alone"),
+        ({"method": "cascaded-ce", "lam": 0.5}, "cascaded-ce is trained on the last step only"),
     ],
 )
 def test_impossible_configurations_are_refused(change, message):

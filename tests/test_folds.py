@@ -13,8 +13,8 @@ from cascaded.data.sources import load
 from cascaded.shell import program
 from cascaded.traces.store import load_trace
 from cascaded.traces.trace import join
-from cascaded.training.data import make_feed
-from cascaded.training.distributed import Team
+from cascaded.training.data import load_batches
+from cascaded.training.distributed import Distributed
 from cascaded.training.load import load_run
 from cascaded.training.runs import is_done, is_locked, locked
 from tests.forked import code_of, forked, wait_until
@@ -83,7 +83,7 @@ def assert_each_judged_by_a_stranger(folders, traces):
     source = load("digits", "train")
     for folder, trace in zip(folders, traces, strict=True):
         run = load_run(folder)
-        feed = make_feed(run.config, Team(), torch.device("cpu"))
+        feed = load_batches(run.config, Distributed(), torch.device("cpu"))
         assert trace.provenance.weights == run.weights
         assert trace.provenance.fold == run.config.fold
         assert trace.config.split == "validation"

@@ -1,13 +1,11 @@
-"""The paper's models by name, and lambda as a number or a schedule."""
+"""The paper's methods by name, and lambda as a number or a schedule."""
 
 from typing import get_args
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cascaded
 from cascaded.errors import InputError
 from cascaded.training.method import CE, METHODS, TD, MethodName, get_method, parse_lam
 
@@ -31,7 +29,7 @@ def test_the_command_line_offers_every_method():
 def test_methods_are_the_papers(name, schedule, heads, loss):
     method = get_method(name)
     assert (method.schedule, method.heads, method.loss) == (schedule, heads, loss)
-    assert method.needs_filling == (name == "cascaded-ce")
+    assert method.fills_statistics == (name == "cascaded-ce")
 
 
 def test_lambda_runs_through_its_knots_in_straight_lines():
@@ -43,12 +41,6 @@ def test_lambda_runs_through_its_knots_in_straight_lines():
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.floats(-1, 2))
 def test_lambda_stays_between_its_knots(knots, progress):
     assert min(knots) - 1e-12 <= TD(tuple(knots)).at(progress) <= max(knots) + 1e-12
-
-
-def test_losses_are_the_functions():
-    trace, labels = torch.randn(3, 4, 5), torch.arange(4)
-    assert torch.equal(TD((0.0, 1.0))(trace, labels, 0.5), cascaded.td_loss(trace, labels, 0.5))
-    assert torch.equal(CE()(trace, labels), cascaded.ce_loss(trace, labels))
 
 
 @pytest.mark.parametrize(("text", "lam"), [("0", 0.0), ("0.83", 0.83), ("1:0", (1.0, 0.0)), ("0:1:0.5", (0, 1, 0.5))])
@@ -65,9 +57,9 @@ def test_a_wrong_lambda_is_refused(text, message):
 
 
 def test_wrong_names_are_refused_with_the_nearest():
-    with pytest.raises(InputError, match=r"there is no model 'cascade-td': say cascaded-td\?"):
+    with pytest.raises(InputError, match=r"there is no method 'cascade-td': did you mean cascaded-td\?"):
         get_method("cascade-td")
-    with pytest.raises(InputError, match="there is no model 'xyz': say cascaded-td, "):
+    with pytest.raises(InputError, match="there is no method 'xyz': give one of cascaded-td, "):
         get_method("xyz")
-    with pytest.raises(InputError, match=r"serial-ce learns from the last step alone .* or say serial-td"):
+    with pytest.raises(InputError, match=r"serial-ce is trained on the last step only .* or use serial-td"):
         get_method("serial-ce", 0.5)

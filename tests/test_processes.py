@@ -15,10 +15,10 @@ import cascaded
 from cascaded.cli.main import run
 from cascaded.errors import InputError
 from cascaded.training import checkpoint
-from cascaded.training.distributed import Team, averaging, choose_device, share_statistics
+from cascaded.training.distributed import Distributed, choose_device, share_statistics, wrap_ddp
 from cascaded.training.method import get_method
 from cascaded.training.runs import read_metrics
-from cascaded.training.step import Learner
+from cascaded.training.step import LossModule
 from tests.forked import code_of, forked
 
 MODELS = ["cascaded-td", "cascaded-td-multihead", "cascaded-ce", "serial-td", "shallow-deep"]
@@ -37,8 +37,8 @@ def batch():
     return torch.randn(6, 3, 8, 8, generator=generator, dtype=torch.float64), torch.arange(6) % 3
 
 
-def learned(learner, net, images, labels):
-    learner(images, labels).backward()
+def learned(loss, net, images, labels):
+    loss(images, labels).backward()
     gradients = {f"gradient of {name}": p.grad for name, p in net.named_parameters()}
     return gradients | {name: buffer for name, buffer in net.named_buffers() if "running" in name}
 
@@ -46,16 +46,16 @@ def learned(learner, net, images, labels):
 def half(rank, folder):
     """What one of two processes does; afterwards everything it has is compared."""
     distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
-    team, found = Team(rank, 2), {}
+    processes, found = Distributed(rank, 2), {}
     for model in MODELS:
         net = network(model)
         share_statistics(net)
-        learner = averaging(Learner(net, get_method(model)))
-        images, labels = (team.share(each) for each in batch())
-        found[model] = learned(learner, net, images, labels)
-    assert team.mean(torch.tensor(float(rank))) == 0.5
-    assert team.hand_out(b"told" if team.leads else None) == b"told"
-    assert team.hand_out(None) == b""
+        loss = wrap_ddp(LossModule(net, get_method(model)))
+        images, labels = (processes.share(each) for each in batch())
+        found[model] = learned(loss, net, images, labels)
+    assert processes.mean(torch.tensor(float(rank))) == 0.5
+    assert processes.broadcast(b"told" if processes.is_main else None) == b"told"
+    assert processes.broadcast(None) == b""
     torch.save(found, f"{folder}/{rank}")
     distributed.destroy_process_group()
 
@@ -71,7 +71,7 @@ def halves(tmp_path_factory):
 @pytest.mark.parametrize("model", MODELS)
 def test_two_half_batches_give_the_gradient_and_the_statistics_of_the_whole_batch(model, halves):
     net = network(model)
-    whole = learned(Learner(net, get_method(model)), net, *batch())
+    whole = learned(LossModule(net, get_method(model)), net, *batch())
     for found in halves:
         assert found[model].keys() == whole.keys()
         for name, expected in whole.items():
@@ -83,10 +83,10 @@ def test_two_half_batches_give_the_gradient_and_the_statistics_of_the_whole_batc
 def test_without_shared_statistics_two_halves_are_not_the_whole():
     """What the test above would miss if nothing were shared."""
     net, (images, labels) = network("cascaded-td"), batch()
-    learner = Learner(net, get_method("cascaded-td"))
-    whole = learned(learner, net, images, labels)["gradient of stem.0.weight"].clone()
+    loss = LossModule(net, get_method("cascaded-td"))
+    whole = learned(loss, net, images, labels)["gradient of stem.0.weight"].clone()
     net.zero_grad()
-    ((learner(images[:3], labels[:3]) + learner(images[3:], labels[3:])) / 2).backward()
+    ((loss(images[:3], labels[:3]) + loss(images[3:], labels[3:])) / 2).backward()
     assert not torch.allclose(net.stem[0].weight.grad, whole, rtol=0.01)
 
 
@@ -120,7 +120,7 @@ def torchrun(commands, tmp_path):
 
 
 def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
-    small = {"data": "digits", "limit": 64, "epochs": 2, "width": 2, "batch": 64, "rate": 0.01, "device": "cpu"}
+    small = {"max-images": 64, "epochs": 2, "width": 2, "batch-size": 64, "lr": 0.01, "device": "cpu"}
     arguments = [word for name, value in small.items() for word in (f"--{name}", str(value))]
     one, two, begun, half = (tmp_path / name for name in ("one", "two", "begun", "half"))
     run(["train", *arguments, "--out", str(one)])
@@ -135,8 +135,8 @@ def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
         ],
         tmp_path,
     )
-    assert ended.stdout.count("wrote") == 3, ended.stderr  # one process speaks
-    assert "going on after step 1 of 2" in ended.stderr
+    assert ended.stdout.count("wrote") == 3, ended.stderr  # one process prints
+    assert "resuming after step 1 of 2" in ended.stderr
     expected = checkpoint.newest(one / "0").model
     for out in (two, begun):
         found = checkpoint.newest(out / "0").model
@@ -146,15 +146,15 @@ def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
     assert len(read_metrics(half / "0")) == 1
 
     assert ended.returncode != 0
-    assert ended.stderr.count("holds this run already: resume it with") == 1
+    assert ended.stderr.count("contains this run already: resume it with") == 1
     assert "Warning" not in ended.stderr
     assert "gloo" not in ended.stderr
 
 
 def test_a_device_that_is_not_there_is_refused():
     assert choose_device("cpu") == torch.device("cpu")
-    with pytest.raises(InputError, match="--device is toaster: say auto, cpu, cuda"):
+    with pytest.raises(InputError, match="--device is toaster: give auto, cpu, cuda"):
         choose_device("toaster")
     for name in ("cuda:99", "mps"):
-        with pytest.raises(InputError, match=f"--device is {name}, which is not to be had here .*: say --device cpu"):
+        with pytest.raises(InputError, match=f"--device is {name}, which is not available here .*: use --device cpu"):
             choose_device(name)

@@ -15,7 +15,7 @@ from cascaded.progress import progress
 with progress("counting", 3) as told:
     for k in range(3):
         told.advance(1, f"counted {k + 1}")
-    told.say("a line that stays")
+    told.log("a line that stays")
 """
 
 
@@ -24,7 +24,7 @@ def test_elsewhere_a_line_now_and_then(capsys, monkeypatch):
     with progress("counting", 4, done=1) as told:
         told.advance()
         told.advance(2, "nearly")
-        told.say("said")
+        told.log("said")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("counting: 2/4, ")
     assert lines[1] == "nearly: 4/4, 0 s left"
@@ -42,7 +42,7 @@ def test_quiet_is_quiet(capsys, monkeypatch):
     monkeypatch.setattr(module, "EVERY", 0.0)
     with progress("counting", 2, quiet=True) as told:
         told.advance()
-        told.say("said")
+        told.log("said")
     assert capsys.readouterr().err == ""
     assert told.done == 1
 

@@ -12,9 +12,9 @@ from cascaded.errors import InputError
 from cascaded.files import read_json, write_json
 from cascaded.shell import program
 from cascaded.training.checkpoint import save
+from cascaded.training.log import MetricsFile
 from cascaded.training.runs import (
     Inputs,
-    Metrics,
     begin,
     enter,
     find_runs,
@@ -41,7 +41,7 @@ def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
     child = forked(hold)
     wait_until((tmp_path / "held").exists, child)
     assert is_locked(tmp_path)
-    with pytest.raises(InputError, match=r"another process is at work in .*: wait for it, or"), locked(tmp_path):
+    with pytest.raises(InputError, match=r"another process is working in .*: wait for it, or"), locked(tmp_path):
         pass
     os.kill(child, signal.SIGKILL)
     assert code_of(child) == -signal.SIGKILL
@@ -83,25 +83,25 @@ def test_a_spec_that_is_none_is_refused(tmp_path, content):
 
 
 def test_metrics_are_cut_back_to_where_a_checkpoint_was_made(tmp_path):
-    metrics = Metrics(tmp_path, 0)
-    metrics.add(epoch=1)
+    metrics = MetricsFile(tmp_path, 0)
+    metrics.add({"epoch": 1})
     length = metrics.length
-    metrics.add(epoch=2)
+    metrics.add({"epoch": 2})
     with metrics.file.open("a") as opened:
         opened.write('{"epoch": 3')  # killed in the middle
     assert read_metrics(tmp_path) == [{"epoch": 1}, {"epoch": 2}]
-    Metrics(tmp_path, length).add(epoch=2, again=True)
+    MetricsFile(tmp_path, length).add({"epoch": 2, "again": True})
     assert read_metrics(tmp_path) == [{"epoch": 1}, {"epoch": 2, "again": True}]
 
 
 def test_a_run_is_done_when_its_last_step_is_kept(tmp_path):
     assert not is_done(tmp_path)
     begin(tmp_path, RunConfig(epochs=2), "abc", INPUTS, made_with={})
-    metrics = Metrics(tmp_path, 0)
-    metrics.add(epoch=1, step=10)
+    metrics = MetricsFile(tmp_path, 0)
+    metrics.add({"epoch": 1, "step": 10})
     save(tmp_path, 10, {}, {}, {})
     assert not is_done(tmp_path)
-    metrics.add(epoch=2, step=20)
+    metrics.add({"epoch": 2, "step": 20})
     assert not is_done(tmp_path)  # said, but not kept
     place = save(tmp_path, 20, {}, {}, {})
     assert is_done(tmp_path)
@@ -157,12 +157,12 @@ def test_a_run_to_resume_is_the_only_one_that_is_not_finished(tmp_path):
     assert run_to_resume(mine / "1") == mine / "1"
     assert run_to_resume(mine, seed=2) == mine / "2"
     names = re.escape(f"{mine / '0'}, {mine / '1'}, {mine / '2'}")
-    with pytest.raises(InputError, match=f"holds 3 unfinished runs, {names}: give one of them"):
+    with pytest.raises(InputError, match=f"contains 3 unfinished runs, {names}: give one of them"):
         run_to_resume(mine)
-    with pytest.raises(InputError, match="holds no run with seed 7"):
+    with pytest.raises(InputError, match="contains no run with seed 7"):
         run_to_resume(mine, seed=7)
     for seed in (0, 2):
-        Metrics(mine / str(seed), 0).add(epoch=1, step=10)
+        MetricsFile(mine / str(seed), 0).add({"epoch": 1, "step": 10})
         save(mine / str(seed), 10, {}, {}, {})
     assert run_to_resume(mine) == mine / "1"
 

@@ -8,8 +8,8 @@ import torch
 from cascaded.data.sources import load
 from cascaded.errors import InputError
 from cascaded.traces.select import limit_images, select_images
-from cascaded.training.data import make_feed
-from cascaded.training.distributed import Team
+from cascaded.training.data import load_batches
+from cascaded.training.distributed import Distributed
 from cascaded.training.load import load_run
 from tests.pictures import image_folder
 from tests.tiny_runs import tiny_run  # noqa: F401
@@ -32,7 +32,7 @@ def test_its_own_images_are_all_selected_in_their_order(run, data, split):
 @pytest.mark.parametrize("options", [{}, {"val_fraction": 0.3}, {"fold": (2, 3)}])
 def test_validation_is_exactly_the_part_left_out_of_training(tiny_run, options):  # noqa: F811
     run = load_run(tiny_run(**options))
-    feed = make_feed(run.config, Team(), torch.device("cpu"))
+    feed = load_batches(run.config, Distributed(), torch.device("cpu"))
     images, items = select_images(run, None, "validation")
     assert images.split == "validation"
     assert torch.equal(items, feed.validation)

@@ -267,7 +267,7 @@ def test_logits_that_are_not_finite_do_not_matter_where_they_are_ignored():
 
 
 def test_an_unknown_reduction_is_refused():
-    with pytest.raises(InputError, match="reduction is 'max': say 'mean', 'sum' or 'none'"):
+    with pytest.raises(InputError, match="reduction is 'max': give 'mean', 'sum' or 'none'"):
         cascaded.td_loss(torch.zeros(1, 1, 2), torch.tensor([0]), 0.0, reduction="max")
 
 

@@ -147,7 +147,7 @@ def test_images_of_another_shape_are_refused_with_both_shapes(tiny_run, shape, t
     run = load_run(tiny_run())
     with pytest.raises(InputError) as raised:
         run.normalised(torch.zeros(shape))
-    assert str(raised.value) == f"{told}, {run.folder} was trained on 1 channel of 8 x 8: bring them to that form"
+    assert str(raised.value) == f"{told}, {run.folder} was trained on 1 channel of 8 x 8: resize them to that"
 
 
 def test_floats_outside_zero_to_one_are_refused_with_their_range(tiny_run):  # noqa: F811

@@ -31,8 +31,8 @@ from cascaded.data.augment import Augment
 from cascaded.data.images import Images
 from cascaded.losses import td_loss
 from cascaded.models.networks import make_network
-from cascaded.training.data import Feed
-from cascaded.training.distributed import Team
+from cascaded.training.data import Batches
+from cascaded.training.distributed import Distributed
 
 IMPLEMENTATIONS = ("loop", "serial", "plain convolutions", "cascade")
 PIPELINE = "input pipeline"
@@ -152,7 +152,7 @@ def input_pipeline(setting: Setting) -> Callable[[], None]:
     labels = torch.randint(10, (items,), generator=generator)
     images = Images("random", "train", pixels, labels, tuple(map(str, range(10))), torch.arange(items))
     augment, rows = Augment(pad=size // 8, cutout=size // 4), images.indices
-    batches = Feed(images, rows, rows[:0], None, augment, 0, setting.batch_size, Team(), torch.device("cpu"))
+    batches = Batches(images, rows, rows[:0], None, augment, 0, setting.batch_size, Distributed(), torch.device("cpu"))
     steps = count()
 
     def next_batch() -> None:

@@ -11,14 +11,14 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-from cascaded.progress import counted, say, wide_console
+from cascaded.progress import counted, print_line, wide_console
 from cascaded.results.tables import comparison_table, results_table, shown
 from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cascaded.progress import Told
+    from cascaded.progress import Display
     from cascaded.results.groups import Answered
     from cascaded.results.questions import Settings
     from cascaded.results.subjects import Subject
@@ -72,9 +72,9 @@ def analyze(
     all_answered = []
     with progress("analysing", len(subjects) * len(names)) as bar:
         for subject in subjects:
-            bar.say(f"{subject.name}: {counted(len(subject.traces), 'trace')}")
+            bar.log(f"{subject.name}: {counted(len(subject.traces), 'trace')}")
             if not subject.has_test and (splits := sorted({str(found.config.split) for found in subject.traces})):
-                bar.say(f"{subject.config.data} has no test split: results are of the {' and '.join(splits)} split")
+                bar.log(f"{subject.config.data} has no test split: results are of the {' and '.join(splits)} split")
             all_answered.append(_answered(subject, names, settings, again, bar))
     _tell(all_answered, names, galleries, console)
     if len(subjects) > 1:
@@ -110,7 +110,7 @@ def _tell(all_answered: Sequence[Answered], names: list[str], galleries: bool, c
         if galleries:
             _draw(answered, console)
         console.print(results_table(answered, names))
-        say(console, f"wrote {answered.subject.file}")
+        print_line(console, f"wrote {answered.subject.file}")
 
 
 def _check(runs: Sequence[Path], subjects: list[Subject], names: list[str], out: Path | None) -> None:
@@ -127,7 +127,7 @@ def _check(runs: Sequence[Path], subjects: list[Subject], names: list[str], out:
         raise InputError(passed[0] if passed else f"no trace is recorded in {', '.join(map(str, runs))}: {way}")
 
 
-def _answered(subject: Subject, names: list[str], settings: Settings, again: bool, bar: Told) -> Answered:
+def _answered(subject: Subject, names: list[str], settings: Settings, again: bool, bar: Display) -> Answered:
     from cascaded.results.answers import answer_all
     from cascaded.results.groups import Answered
 
@@ -148,9 +148,9 @@ def _draw(answered: Answered, console: Console) -> None:
             try:
                 trace = question.judged
                 file = draw_gallery(answered.subject, of, str(trace.config.split), trace.provenance.images, result)
-                say(console, f"wrote {file}")
+                print_line(console, f"wrote {file}")
             except InputError as error:  # results do not need the images, pictures do
-                say(console, f"no gallery of {of}: {error}")
+                print_line(console, f"no gallery of {of}: {error}")
 
 
 def _with_earlier(answered: Answered, names: Sequence[str]) -> Answered:
@@ -179,9 +179,9 @@ def _compare(
     for name, effect in told["lambda_effect"].items() if lambdas else ():
         accuracies = zip(effect.get("lambdas", []), effect.get("estimates", []), strict=True)
         cells = ", ".join(f"{lam}: {shown(each['value'])}" for lam, each in accuracies) or effect["not measured"]
-        say(console, f"final accuracy by lambda, {name}: {cells}")
+        print_line(console, f"final accuracy by lambda, {name}: {cells}")
     console.print(comparison_table(told))
-    say(console, f"wrote {file}")
+    print_line(console, f"wrote {file}")
 
 
 def _conclude(subjects: list[Subject], names: list[str]) -> None:

@@ -13,7 +13,7 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError, MissingSplitError
-from cascaded.progress import counted, say, wide_console
+from cascaded.progress import counted, print_line, wide_console
 from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def list_sources(name: str | None) -> None:
         splits = dict.fromkeys([*source.splits, *local])
         table.add_row(source.name, source.about, " ".join(splits), escape(location(source, local)))
     console.print(table)
-    say(console, f"next: {program()} data show digits")
+    print_line(console, f"next: {program()} data show digits")
 
 
 def location(source: Source, local: list[str]) -> str:
@@ -120,19 +120,19 @@ def draw(action: str, name: str, split: str | None, given: dict[str, Any], out: 
         print_counts(images, console)
     sheet = class_sheet(images, seed) if action == "show" else noise_sheet(images, seed)
     write_whole(out, lambda part: sheet.save(part, "PNG"))
-    say(console, f"wrote {out}")
-    say(console, next_command(name, given, bool(images.classes)))
+    print_line(console, f"wrote {out}")
+    print_line(console, next_command(name, given, bool(images.classes)))
 
 
 def print_counts(images: Images, console: Any) -> None:
     """Print number, size, mean, standard deviation and classes of images."""
     items, channels, height, width = images.images.shape
     kind = "grey image" if channels == 1 else "colour image"
-    say(console, f"{images.name} {images.split}: {counted(items, kind)}, {width} x {height} pixels")
+    print_line(console, f"{images.name} {images.split}: {counted(items, kind)}, {width} x {height} pixels")
     mean, std = (" ".join(f"{value:.4f}" for value in values) for values in images.statistics())
-    say(console, f"mean {mean}, standard deviation {std}, of values in 0..1")
+    print_line(console, f"mean {mean}, standard deviation {std}, of values in 0..1")
     if not images.classes:
-        say(console, "no labels")
+        print_line(console, "no labels")
     for what, labels, classes in (
         ("class", images.labels, images.classes),
         ("coarse class", images.coarse, images.coarse_classes),
@@ -148,12 +148,12 @@ def class_table(what: str, counts: list[int], classes: Sequence[str], console: A
 
     low, high = min(counts), max(counts)
     per_class = counted(high, "image") if low == high else f"{low:,} to {high:,} images (median {median(counts):,.0f})"
-    say(console, f"{counted(len(classes), what)}, {per_class} per {what}")
+    print_line(console, f"{counted(len(classes), what)}, {per_class} per {what}")
     rows = list(enumerate(zip(classes, counts, strict=True)))
     if len(rows) > LISTED:
         ordered = sorted(rows, key=lambda row: row[1][1])
         rows = sorted([*ordered[: LISTED // 2], *ordered[-LISTED // 2 :]])
-        say(console, f"the {LISTED // 2} smallest and the {LISTED // 2} largest:")
+        print_line(console, f"the {LISTED // 2} smallest and the {LISTED // 2} largest:")
     table = Table("number", "name", "images", box=None, header_style="bold")
     for number, (name, count) in rows:
         table.add_row(str(number), escape(name), f"{count:,}")
@@ -173,9 +173,9 @@ def check(name: str, split: str | None, given: dict[str, Any]) -> None:
         problems.suggestion = next((suggested_size(other.sizes) for other in read.values() if other.sizes), None)
         lines = problems.all()
         some = f", {counted(len(lines), 'problem')}:" if lines else ""
-        say(console, f"{name} {each}: {counted(problems.labels.total(), 'image')}{some}")
+        print_line(console, f"{name} {each}: {counted(problems.labels.total(), 'image')}{some}")
         for line in lines:
-            say(console, f"  {line}")
+            print_line(console, f"  {line}")
     for each, problems in read.items():
         print_summary(each if len(read) > 1 else "", problems, console)
     count = sum(len(problems.all()) for problems in read.values())
@@ -185,10 +185,10 @@ def check(name: str, split: str | None, given: dict[str, Any]) -> None:
     if count:
         where, them = f"{name} {split}" if split else name, "it" if count == 1 else "them"
         raise InputError(f"{where} has {counted(count, 'problem')}, listed above: correct {them}, then check again")
-    say(console, "no problems")
+    print_line(console, "no problems")
     labelled = any(problems.table.classes for problems in read.values())
     size = given["image_size"] or size_to_use(source, sizes)
-    say(console, next_command(name, {**given, "image_size": size}, labelled))
+    print_line(console, next_command(name, {**given, "image_size": size}, labelled))
 
 
 def read_split(source: Source, split: str) -> Problems:
@@ -218,7 +218,7 @@ def size_to_use(source: Source, sizes: Counter[Size]) -> int | None:
 def print_summary(split: str, problems: Problems, console: Any) -> None:
     """Print the sizes and the classes of a split."""
     if problems.sizes:
-        say(console, f"{split} {size_line(problems.sizes)}".strip())
+        print_line(console, f"{split} {size_line(problems.sizes)}".strip())
     classes = problems.table.classes
     if problems.wanted is None and classes:
         class_table("class", [problems.labels[number] for number in range(len(classes))], classes, console)

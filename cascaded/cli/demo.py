@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cascaded.demo.plan import DATA, FULL, QUICK, Plan, keep
 from cascaded.errors import InputError
 from cascaded.paper.stages import analyse_all, compare, record_all, train_all
-from cascaded.progress import counted, minutes, say, wide_console
+from cascaded.progress import counted, minutes, print_line, wide_console
 from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def demo(
     keep(plan, out)
     _train(runs, plan, jobs, console)
     _record_and_analyse(runs, plan, out, jobs, console)
-    say(console, "4 of 4: drawing the page")
+    print_line(console, "4 of 4: drawing the page")
     from cascaded.cli.report import report
 
     report((out / "runs",), out=out / "report", title="Cascaded networks read cluttered digits")
@@ -67,7 +67,7 @@ def demo(
 
 
 def _train(runs: Sequence[Job], plan: Plan, jobs: int | None, console: Console) -> None:
-    say(console, f"1 of 4: training {counted(len(runs), 'network')} to read {DATA}")
+    print_line(console, f"1 of 4: training {counted(len(runs), 'network')} to read {DATA}")
     train_all(runs, jobs)
 
 
@@ -75,9 +75,9 @@ def _record_and_analyse(runs: Sequence[Job], plan: Plan, out: Path, jobs: int | 
     from cascaded.training.workers import workers
 
     with workers(jobs, len(runs)) as pool:
-        say(console, f"2 of 4: recording the outputs of {counted(len(runs), 'network')} at every step")
+        print_line(console, f"2 of 4: recording the outputs of {counted(len(runs), 'network')} at every step")
         pool.do("recording", record_all, [(job.folder, plan.shown(job)) for job in runs])
-        say(console, f"3 of 4: analysing what they said; tables are in {out / TOLD}")
+        print_line(console, f"3 of 4: analysing what they said; tables are in {out / TOLD}")
         pool.do("analysing", analyse_all, [(job.folder, plan.learned) for job in runs])
     compare(out / "runs", plan.learned, out / TOLD, console)
 
@@ -85,10 +85,10 @@ def _record_and_analyse(runs: Sequence[Job], plan: Plan, out: Path, jobs: int | 
 def _conclude(runs: Sequence[Job], out: Path, seconds: float, console: Console) -> None:
     """The one result to remember, where the page is, and what to do next."""
     console.print(accuracy_table([job.folder for job in runs]))
-    say(console, f"done in {minutes(seconds)}; the page is {(out / 'report' / 'index.html').resolve().as_uri()}")
-    say(console, f"next: open it in a browser; the trained networks are in {out / 'runs'}")
-    say(console, "      to train on a folder of your own images:")
-    say(console, f"      {program()} train --data FOLDER --out runs/mine")
+    print_line(console, f"done in {minutes(seconds)}; the page is {(out / 'report' / 'index.html').resolve().as_uri()}")
+    print_line(console, f"next: open it in a browser; the trained networks are in {out / 'runs'}")
+    print_line(console, "      to train on a folder of your own images:")
+    print_line(console, f"      {program()} train --data FOLDER --out runs/mine")
 
 
 def accuracy_table(folders: Sequence[Path]) -> Table:

@@ -48,7 +48,7 @@ def latency(
     if not runs:
         raise InputError(f"no run is given: add one, as in {program()} latency runs/td0/0")
     folders = find_runs(runs)
-    from cascaded.progress import say, tracked, wide_console
+    from cascaded.progress import print_line, tracked, wide_console
     from cascaded.runtime.latency import record_latency
     from cascaded.training.distributed import choose_device, use_threads
     from cascaded.training.load import load_run
@@ -60,9 +60,9 @@ def latency(
         with tracked(f"{folder.as_posix()}: latency") as on_progress:
             file, split, timings = record_latency(run, thresholds, batch_sizes, max_images, on_progress)
         if split != "test":
-            say(console, f"{folder} has no test split: its validation images were used")
+            print_line(console, f"{folder} has no test split: its validation images were used")
         console.print(_table(folder, timings))
-        say(console, f"wrote {file}")
+        print_line(console, f"wrote {file}")
 
 
 def _table(folder: Path, timings: list[Timing]) -> Table:

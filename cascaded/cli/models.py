@@ -10,7 +10,7 @@ from typing import Annotated
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-from cascaded.progress import readable, say, wide_console
+from cascaded.progress import print_line, readable, wide_console
 from cascaded.shell import help_default, program
 
 
@@ -47,7 +47,7 @@ def _list() -> None:
     from cascaded.hub.shipped import COLUMNS, listed, names
 
     _print_table(COLUMNS, listed(), left=3)
-    say(wide_console(), f"next: {program()} models {names()[0]}")
+    print_line(wide_console(), f"next: {program()} models {names()[0]}")
 
 
 def _describe(name: str, save: Path | None) -> None:
@@ -59,20 +59,20 @@ def _describe(name: str, save: Path | None) -> None:
     from cascaded.hub.shipped import path_of
 
     net, console = load(name), wide_console()
-    say(console, readable(name))
+    print_line(console, readable(name))
     for fact, value in facts(net.run_file, net.num_parameters):
-        say(console, f"  {fact:20}{value.replace('`', '')}")
+        print_line(console, f"  {fact:20}{value.replace('`', '')}")
     if net.accuracy:
         rows = [(str(step), f"{each:.1%}") for step, each in enumerate(net.accuracy, 1)]
         _print_table(("step", "test accuracy"), rows, left=0)
     else:
-        say(console, "  test accuracy is not known")
+        print_line(console, "  test accuracy is not known")
     if save is not None:
         net.save_pretrained(save)
-        say(console, readable(f"wrote {save}: {', '.join(sorted(file.name for file in save.iterdir()))}"))
+        print_line(console, readable(f"wrote {save}: {', '.join(sorted(file.name for file in save.iterdir()))}"))
     location = name if save is None else path_of(save)
-    say(console, readable(f"in Python: cascaded.load({location!r})"))
-    say(console, readable(f"on your own images: {program()} predict IMAGE... --model {shlex.quote(location)}"))
+    print_line(console, readable(f"in Python: cascaded.load({location!r})"))
+    print_line(console, readable(f"on your own images: {program()} predict IMAGE... --model {shlex.quote(location)}"))
 
 
 def _print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]], left: int) -> None:

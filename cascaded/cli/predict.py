@@ -116,7 +116,7 @@ def _print(
 ) -> None:
     import json as format
 
-    from cascaded.progress import readable, say, wide_console
+    from cascaded.progress import print_line, readable, wide_console
 
     if json:
         values = result.to_json(str(image.file), model) | {"figure": None if figure is None else str(figure)}
@@ -132,7 +132,7 @@ def _print(
         lines.append(f"wrote {figure}")
     for line in lines:
         text = readable(line)
-        say(console, text.encode("ascii", "replace").decode() if console.options.ascii_only else text)
+        print_line(console, text.encode("ascii", "replace").decode() if console.options.ascii_only else text)
 
 
 def table(result: Prediction, top: int, block: str = "█") -> list[str]:

@@ -13,7 +13,7 @@ from tyro.conf import Positional
 
 from cascaded.errors import InputError
 from cascaded.paper.scales import SCALES, Scale, ScaleName
-from cascaded.progress import cores, counted, minutes, say, wide_console
+from cascaded.progress import cores, counted, minutes, print_line, wide_console
 from cascaded.shell import help_default, program, typed
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _reproduce(
         _show_claims(scale.name, out, console)
     else:
         where = "" if out == default_out(scale.name) else f" --out {shlex.quote(out.as_posix())}"
-        say(console, f"next: {program()} reproduce claims --scale {scale.name}{where}")
+        print_line(console, f"next: {program()} reproduce claims --scale {scale.name}{where}")
     if refused:
         told = "; ".join(f"{name}, {why}" for name, why in refused.items())
         raise InputError(f"{len(refused)} of {len(works)} items were left out: {told}")
@@ -146,12 +146,12 @@ def _show_claims(scale: str, out: Path, console: Console) -> None:
     folder = published(scale) if out == default_out(scale) and not is_reproduced(out) else None
     if folder is not None:
         console.print(ledger_table(read_ledger(folder / FILE)[1]))
-        say(console, f"these are the published results in {folder}: nothing is reproduced in {out} yet")
-        say(console, f"next: {program()} reproduce table-lambda --scale {scale}")
+        print_line(console, f"these are the published results in {folder}: nothing is reproduced in {out} yet")
+        print_line(console, f"next: {program()} reproduce table-lambda --scale {scale}")
         return
     lines = ledger(out, scale)
     console.print(ledger_table(lines))
-    say(console, f"wrote {write_ledger(lines, scale, out / RESULTS)}")
+    print_line(console, f"wrote {write_ledger(lines, scale, out / RESULTS)}")
 
 
 def _carried_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> InputError | None:
@@ -162,11 +162,11 @@ def _carried_out(work: Work, pool: Workers, jobs: int | None, console: Console) 
     try:
         outcome = carry_out(work, pool, jobs, console)
     except InputError as error:
-        say(console, f"{name} is left out: {error}")
+        print_line(console, f"{name} is left out: {error}")
         return error
     console.print(outcome_table(outcome))
     wrote = f"wrote {work.out / RESULTS / name}.json, .csv and {counted(len(outcome.figures), 'figure')}"
-    say(console, f"{name} in {minutes(time.monotonic() - began)}: {wrote}")
+    print_line(console, f"{name} in {minutes(time.monotonic() - began)}: {wrote}")
     return None
 
 

@@ -24,8 +24,7 @@ from cascaded.hub.download import download
 from cascaded.hub.shipped import path_of
 from cascaded.hub.similarity import check_outputs, check_weights
 from cascaded.training.config import RunConfig
-from cascaded.training.load import check_range, describe_shape, load_run
-from cascaded.training.loop import build
+from cascaded.training.load import build, check_range, describe_shape, load_run
 from cascaded.training.run_file import CONFIG, WEIGHTS, Inputs, RunFile
 from cascaded.training.runs import last_metrics, read_run_file
 

@@ -45,15 +45,15 @@ def _step(config: RunConfig) -> Callable[[], float]:
     """A function that learns from some images once and says how long it took."""
     import torch
 
-    from cascaded.training.loop import build
-    from cascaded.training.step import Learner
+    from cascaded.training.load import build
+    from cascaded.training.step import LossModule
 
     _, side, classes = SIZES.get(config.data, TERRIERS)
     shape = torch.Size((3, side, side))
     generator = torch.Generator().manual_seed(0)
     images = torch.rand((BATCH, *shape), generator=generator)
     labels = torch.randint(classes, (BATCH,), generator=generator)
-    learner = Learner(build(config, classes, shape).train(), config.get_method())
+    learner = LossModule(build(config, classes, shape).train(), config.get_method())
 
     def step() -> float:
         began = time.process_time()

@@ -88,7 +88,7 @@ def write_outcome(
     from cascaded.progress import progress
     from cascaded.report.files import csv_of, write_figure
     from cascaded.report.look import colours
-    from cascaded.training.loop import made_with
+    from cascaded.training.run_file import made_with
 
     told = tuple((figure.key, figure.title, figure.caption) for figure in figures)
     names = (item.name, item.title, item.place, scale.name)

@@ -14,7 +14,7 @@ from cascaded.paper.network import Network
 from cascaded.paper.scales import Scale
 from cascaded.paper.showings import shown_to
 from cascaded.paper.stages import COMPARISON, analyse_all, compare, record_all, train_all
-from cascaded.progress import counted, say
+from cascaded.progress import counted, print_line
 from cascaded.training.config import RunConfig
 from cascaded.training.runs import check_config, has_config, is_done, read_config
 from cascaded.training.sweep import Job
@@ -133,13 +133,13 @@ def carry_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> 
     for job, config in work.configs().items():
         check_config(job.folder, config)
     if not work.as_is:
-        say(console, f"{name}, 1 of 4: training {counted(len(work.first()) + len(work.asked()), 'network')}")
+        print_line(console, f"{name}, 1 of 4: training {counted(len(work.first()) + len(work.asked()), 'network')}")
         for asked in (work.first(), work.asked()):
             if asked:
                 train_all(asked, jobs)
     if work.item.measures:
         _record_and_analyse(work, pool, console)
-    say(console, f"{name}, 4 of 4: tables and figures")
+    print_line(console, f"{name}, 4 of 4: tables and figures")
     rows, figures = findings(work)
     commands = commands_for(replace(work, as_is=False))
     return write_outcome(work.item, work.scale, rows, figures, commands, work.lacking, work.out / RESULTS)
@@ -152,9 +152,9 @@ def _record_and_analyse(work: Work, pool: Workers, console: Console) -> None:
         for network in work.networks
         for job in work.jobs(network)
     ]
-    say(console, f"{name}, 2 of 4: recording the outputs of {counted(len(shown), 'network')} at every step")
+    print_line(console, f"{name}, 2 of 4: recording the outputs of {counted(len(shown), 'network')} at every step")
     pool.do("recording", record_all, shown)
-    say(console, f"{name}, 3 of 4: analysing what they said")
+    print_line(console, f"{name}, 3 of 4: analysing what they said")
     pool.do("analysing", analyse_all, [(place, work.scale.learned, names) for place in work.places(work.networks)])
     for part in work.parts:
         folder = work.runs / part

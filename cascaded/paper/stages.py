@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cascaded.errors import InputError
 from cascaded.files import read_json, write_whole
-from cascaded.progress import say
+from cascaded.progress import print_line
 from cascaded.traces.config import RecordingConfig
 from cascaded.training.sweep import Job
 
@@ -99,5 +99,5 @@ def compare(place: Path, epochs: int, file: Path, console: Console) -> None:
         with redirect_stdout(told):
             compare_runs(trained_in(place), Settings(epochs=epochs), place / COMPARISON)
     except InputError as error:  # an analysis without an answer does not keep the others from being shown
-        say(console, f"not everything could be answered: {error}")
+        print_line(console, f"not everything could be answered: {error}")
     write_whole(file, lambda part: part.write_text(told.getvalue()))

@@ -25,7 +25,7 @@ from cascaded.traces.select import limit_images, select_images
 from cascaded.traces.store import load_trace, read_header
 from cascaded.traces.writer import Form, Recording, note_of
 from cascaded.training.load import Trained
-from cascaded.training.loop import made_with
+from cascaded.training.run_file import made_with
 from cascaded.training.runs import locked
 from cascaded.training.seeds import generator_at
 

@@ -13,7 +13,7 @@ from cascaded.data.images import Images
 from cascaded.data.sources import load
 from cascaded.data.split import limited
 from cascaded.errors import InputError, MissingSplitError
-from cascaded.training.data import held_out, load_split
+from cascaded.training.data import load_split, split_validation
 from cascaded.training.load import Trained, describe_shape
 
 Selection = tuple[Images, Int64[Tensor, "items"]]
@@ -90,4 +90,4 @@ def _own_images(run: Trained, split: str) -> Selection:
             "test"
         )
     images = load_split(run.config, "train")
-    return replace(images, split="validation"), held_out(run.config, images)[1]
+    return replace(images, split="validation"), split_validation(run.config, images)[1]

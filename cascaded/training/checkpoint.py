@@ -1,11 +1,11 @@
-"""Checkpoints that are whole or not there, and say so themselves.
+"""Checkpoints that are complete or do not count.
 
-    checkpoints/000000351/model.safetensors        weights and statistics
+    checkpoints/000000351/model.safetensors        weights and norm statistics
                           optimiser.safetensors    momentum
-                          position.json            how far the run is
+                          position.json            step, loss, time
                           manifest.json            SHA-256 of the three, written last
 
-A folder without a manifest that fits is not a checkpoint. Nothing is ever unpickled.
+A folder without a matching manifest is not a checkpoint. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from safetensors.torch import load, save_file
 from torch import Tensor
 
 from cascaded.errors import CascadedWarning, InputError
-from cascaded.files import sha256, write_json, write_whole
+from cascaded.files import from_json, sha256, write_json, write_whole
 from cascaded.training.runs import MANIFEST, PARTS, WEIGHTS, checkpoint_places, manifest_of
 
 KEPT = 2
-"""How many checkpoints a run keeps: should the last one turn out damaged, the one before it is there."""
+"""Checkpoints that a run keeps: if the last one is damaged, the one before it is used."""
 
 
 class DamagedError(InputError):
@@ -39,9 +39,39 @@ class DamagedCheckpoint(CascadedWarning):
     """A checkpoint is damaged and an earlier one is used."""
 
 
+@dataclass
+class Position:
+    """The progress of a run. With weights and momentum this is its whole state.
+
+    Attributes:
+        step: Steps done.
+        loss: Sum of the losses of the epoch's steps so far.
+        seconds: Training time, over all sessions.
+        metrics: Length of `metrics.jsonl` in bytes.
+    """
+
+    step: int = 0
+    loss: float = 0.0
+    seconds: float = 0.0
+    metrics: int = 0
+
+    @classmethod
+    def from_json(cls, content: Any) -> Position:
+        """The position in a checkpoint, with checked types and signs."""
+        try:
+            position = from_json(content, cls)
+            if min(position.step, position.seconds, position.metrics) < 0:
+                raise ValueError(f"{position} is negative")
+        except ValueError as error:
+            raise InputError(
+                f"position.json of a checkpoint is not valid ({error}): bring back an older copy, or train again"
+            ) from error
+        return position
+
+
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on exactly, and the SHA-256 of the file with its weights."""
+    """The whole state of a run, and the SHA-256 of the file with its weights."""
 
     model: dict[str, Tensor]
     optimiser: dict[str, Tensor]
@@ -50,26 +80,27 @@ class Checkpoint:
 
 
 def save(folder: Path, step: int, model: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], position: Any) -> Path:
-    """Write a checkpoint into a run's folder, then let go of all but it and the one before it.
+    """Write a checkpoint into a run's folder, then remove all but this one and the one before it.
 
-    What was never finished goes as well, and so do later steps: they are of a run that went on differently.
+    Unfinished ones are removed as well, and so are later steps: they belong to a run that continued differently.
     """
     place = folder / "checkpoints" / f"{step:09d}"
     _remove(place)
     for name, tensors in (("model", model), ("optimiser", optimiser)):
-        write_whole(place / f"{name}.safetensors", lambda part, told=tensors: save_file(_plain(told), part))
+        kept = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+        write_whole(place / f"{name}.safetensors", lambda part, kept=kept: save_file(kept, part))
     write_json(place / "position.json", position)
     digests = {name: sha256(place / name) for name in PARTS}
     write_whole(place / MANIFEST, lambda part: part.write_bytes(manifest_of(digests)))
-    kept = [each for each in checkpoint_places(folder) if int(each.name) <= step][-KEPT:]
+    remaining = [each for each in checkpoint_places(folder) if int(each.name) <= step][-KEPT:]
     for other in place.parent.iterdir():
-        if other not in kept and other.name.isdigit():
+        if other not in remaining and other.name.isdigit():
             _remove(other)
     return place
 
 
 def newest(folder: Path) -> Checkpoint | None:
-    """The last checkpoint of a run that is whole; a warning names each damaged one and the one used in its place."""
+    """The last intact checkpoint of a run; a warning names each damaged one and the one used in its place."""
     places = checkpoint_places(folder)
     damaged: list[DamagedError] = []
     for place in reversed(places):
@@ -90,11 +121,11 @@ def newest(folder: Path) -> Checkpoint | None:
 
 
 def load_checkpoint(place: Path) -> Checkpoint:
-    """A checkpoint from its folder, checked against its manifest before anything in it is read."""
-    parts = {name: _bytes(place / name) for name in PARTS}
+    """A checkpoint from its folder, compared with its manifest before anything in it is read."""
+    parts = {name: _read(place / name) for name in PARTS}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in parts.items()}
-    # compared as bytes: whatever is changed in the manifest itself shows as well
-    if _bytes(place / MANIFEST) != manifest_of(digests):
+    # compared as bytes: changes of the manifest itself are detected as well
+    if _read(place / MANIFEST) != manifest_of(digests):
         raise DamagedError(f"checkpoint {place} does not fit its manifest: it is damaged or was never finished")
     model, optimiser, position = parts.values()
     try:
@@ -103,7 +134,7 @@ def load_checkpoint(place: Path) -> Checkpoint:
         raise DamagedError(f"checkpoint {place} holds something else ({error})") from error
 
 
-def _bytes(file: Path) -> bytes:
+def _read(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
@@ -111,12 +142,7 @@ def _bytes(file: Path) -> bytes:
 
 
 def _remove(place: Path) -> None:
-    """The manifest first: what is half removed must not look whole."""
+    """Remove a checkpoint, the manifest first: a half-removed one must not look complete."""
     if place.exists():
         (place / MANIFEST).unlink(missing_ok=True)
         shutil.rmtree(place)
-
-
-def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """On the CPU and contiguous, as safetensors keeps them; values are the same."""
-    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}

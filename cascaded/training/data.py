@@ -1,4 +1,4 @@
-"""From data to batches: which images a step sees, and what is done to them, known from the step alone."""
+"""From data to batches. Which images a step has and how they are augmented depends on the seed and the step only."""
 
 from __future__ import annotations
 
@@ -17,20 +17,31 @@ from cascaded.data.sources import augmentation, load
 from cascaded.data.split import divided, fold, limited
 from cascaded.errors import InputError, MissingSplitError
 from cascaded.training.config import RunConfig
-from cascaded.training.distributed import Team
+from cascaded.training.distributed import Distributed
 from cascaded.training.runs import Inputs
 from cascaded.training.seeds import generator_at
 
-EVALUATED = 512_000
-"""Pixels of a batch where nothing is learned: 500 images of CIFAR, 10 of ImageNet."""
+EVAL_PIXELS = 512_000
+"""Pixels of an evaluation batch: 500 images of CIFAR, 10 of ImageNet."""
 
 
 @dataclass(frozen=True)
-class Feed:
-    """The images of a run, on their way to the network: mapped from the disk, and taken by number.
+class Batches:
+    """The images of a run as batches; they are mapped from the disk and taken by index.
 
-    Every process of a team prepares the whole batch and takes its share: what is drawn for an image does not depend on
-    how many processes there are.
+    Every process prepares the whole batch and takes its share, so that the augmentation of an image does not depend on
+    the number of processes.
+
+    Attributes:
+        images: The training images, those for validation included.
+        train: Indices of the images to train on.
+        validation: Indices of the images for validation.
+        test: Test images, if there are any.
+        augment: Augmentation.
+        seed: Of the order and of augmentation.
+        batch_size: Images per step, over all processes.
+        processes: The processes that train the network.
+        device: Where batches are put.
     """
 
     images: Images
@@ -39,56 +50,60 @@ class Feed:
     test: Images | None
     augment: Augment
     seed: int
-    batch: int
-    team: Team
+    batch_size: int
+    processes: Distributed
     device: torch.device
 
     def __post_init__(self):
-        if self.batch > len(self.train):
+        if self.batch_size > len(self.train):
             raise InputError(
-                f"batch_size is {self.batch}, there are {len(self.train)} training images: give a smaller --batch-size"
+                f"batch_size is {self.batch_size}, there are {len(self.train)} training images: give a smaller "
+                "--batch-size"
             )
-        if self.batch % self.team.size:
+        if self.batch_size % self.processes.size:
             raise InputError(
-                f"batch_size is {self.batch}, there are {self.team.size} processes: give a --batch-size they can share"
+                f"batch_size is {self.batch_size}, there are {self.processes.size} processes: give a multiple of that"
             )
 
     @property
-    def steps_an_epoch(self) -> int:
-        """Full batches in the training images; the rest waits for the next epoch's order."""
-        return len(self.train) // self.batch
+    def steps_per_epoch(self) -> int:
+        """Full batches in the training images; the remaining images may be in the next epoch's batches."""
+        return len(self.train) // self.batch_size
 
     @cached_property
     def statistics(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Mean and deviation of the training images, a channel."""
+        """Mean and standard deviation per channel of the training images."""
         return self.images.statistics(self.train)
 
     @property
     def inputs(self) -> Inputs:
-        """What the network takes, and what its answers mean."""
+        """What the network expects, and what its outputs mean."""
         return Inputs(tuple(self.images.images.shape[1:]), *self.statistics, self.images.classes)
 
     def at(self, step: int) -> tuple[Tensor, Tensor]:
         """This process's share of the images and labels of a step."""
-        epoch, place = divmod(step, self.steps_an_epoch)
+        epoch, place = divmod(step, self.steps_per_epoch)
         order = _order(self.seed, epoch, len(self.train))
-        items = self.train[order[place * self.batch : (place + 1) * self.batch]]
+        items = self.train[order[place * self.batch_size : (place + 1) * self.batch_size]]
         images = self.images.images[items].to(self.device)
         images = self.augment(images, *self.statistics, generator_at(self.seed, "augment", step))
-        return self.team.share(images), self.team.share(self.images.labels[items]).to(self.device)
+        share = self.processes.share
+        return share(images), share(self.images.labels[items]).to(self.device)
 
-    def to_fill(self, epoch: int, batches: int) -> Iterator[Tensor]:
-        """Images as in training, for statistics that training did not gather."""
-        for place in range(min(batches, self.steps_an_epoch)):
-            yield self.at(epoch * self.steps_an_epoch + place)[0]
+    def statistics_batches(self, epoch: int, batches: int) -> Iterator[Tensor]:
+        """Augmented images of an epoch, to compute norm statistics from."""
+        for place in range(min(batches, self.steps_per_epoch)):
+            yield self.at(epoch * self.steps_per_epoch + place)[0]
 
-    def plain(self, images: Images, items: Int64[Tensor, "items"] | None = None) -> Iterator[tuple[Tensor, Tensor]]:
-        """Images as they are, all or some, in order, with their labels."""
+    def eval_batches(
+        self, images: Images, items: Int64[Tensor, "items"] | None = None
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Images without augmentation, all or some, in order, with their labels."""
         items = torch.arange(len(images)) if items is None else items
         height, width = images.images.shape[-2:]
-        for some in items.split(max(1, EVALUATED // (height * width))):
-            shown = images.images[some].to(self.device)
-            yield normalise(shown, *self.statistics), images.labels[some].to(self.device)
+        for some in items.split(max(1, EVAL_PIXELS // (height * width))):
+            batch = normalise(images.images[some].to(self.device), *self.statistics)
+            yield batch, images.labels[some].to(self.device)
 
 
 @lru_cache(maxsize=2)
@@ -96,66 +111,24 @@ def _order(seed: int, epoch: int, items: int) -> Tensor:
     return torch.randperm(items, generator=generator_at(seed, "order", epoch))
 
 
-def make_feed(config: RunConfig, team: Team, device: torch.device) -> Feed:
-    """Load a run's images and hold some out. The split is the same for every seed."""
-    images = _labelled(config)
-    train, validation = _divided(config, images)
-    test = _test(config, images)
+def load_batches(config: RunConfig, processes: Distributed, device: torch.device) -> Batches:
+    """Load the images of a run. The validation split is the same for every seed."""
+    images = _load_labelled(config)
+    train, validation = _split(config, images)
+    test = _load_test(config, images)
     augment = _augment(augmentation(config.data, images.images.shape[-1]), config)
-    feed = Feed(images, train, validation, test, augment, config.seed, config.batch_size, team, device)
-    feed.at(0)  # what cannot be done to these images is said now as well
-    return feed
+    batches = Batches(images, train, validation, test, augment, config.seed, config.batch_size, processes, device)
+    batches.at(0)  # an augmentation that is impossible for these images raises an error now
+    return batches
 
 
 def training_images(config: RunConfig) -> int:
-    """How many images a run learns from, without those that are held out."""
-    return len(_divided(config, _labelled(config))[0])
-
-
-def _labelled(config: RunConfig) -> Images:
-    images = load_split(config, "train")
-    if not images.classes:
-        raise InputError(
-            f"{config.data} has no labels to learn from: name the column with --label-column, or use other data"
-        )
-    return images
-
-
-def _divided(config: RunConfig, images: Images) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:
-    """The images that a run learns from, and those that it is validated with."""
-    train, validation = torch.arange(len(images)), torch.arange(0)
-    if config.fold or config.val_fraction:
-        train, validation = held_out(config, images)
-    return (train if config.max_images is None else train[limited(images.labels[train], config.max_images)]), validation
-
-
-def held_out(config: RunConfig, images: Images) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:
-    """The training images that a run learns from, and those that it does not: a fold, or its config's share."""
-    return fold(images.labels, *config.fold) if config.fold else divided(images, config.val_fraction)
-
-
-def _test(config: RunConfig, images: Images) -> Images | None:
-    """The test images, if there are any with labels. What is wrong with them is better said before the training."""
-    try:
-        test = load_split(config, "test")
-    except MissingSplitError:
-        return None
-    if not test.classes:
-        return None
-    for what, mine, yours in (
-        ("classes", test.classes, images.classes),
-        ("size", tuple(test.images.shape[1:]), tuple(images.images.shape[1:])),
-    ):
-        if mine != yours:
-            raise InputError(
-                f"the {what} of {config.data} differ between test, {mine}, and train, {yours}: make them alike, or "
-                "move the test images away"
-            )
-    return test
+    """How many images a run is trained on, without those for validation."""
+    return len(_split(config, _load_labelled(config))[0])
 
 
 def load_split(config: RunConfig, split: str) -> Images:
-    """A split of a run's data, as the run has it."""
+    """A split of a run's data, with the run's image size, columns and classes."""
     return load(
         config.data,
         split,
@@ -166,8 +139,49 @@ def load_split(config: RunConfig, split: str) -> Images:
     )
 
 
+def split_validation(config: RunConfig, images: Images) -> tuple[Int64[Tensor, "train"], Int64[Tensor, "validation"]]:
+    """Indices of the training images to train on, and of those for validation: a fold, or the configured fraction."""
+    return fold(images.labels, *config.fold) if config.fold else divided(images, config.val_fraction)
+
+
+def _split(config: RunConfig, images: Images) -> tuple[Int64[Tensor, "train"], Int64[Tensor, "validation"]]:
+    train, validation = torch.arange(len(images)), torch.arange(0)
+    if config.fold or config.val_fraction:
+        train, validation = split_validation(config, images)
+    if config.max_images is not None:
+        train = train[limited(images.labels[train], config.max_images)]
+    return train, validation
+
+
+def _load_labelled(config: RunConfig) -> Images:
+    images = load_split(config, "train")
+    if not images.classes:
+        raise InputError(f"{config.data} has no labels: name their column with --label-column, or use other data")
+    return images
+
+
+def _load_test(config: RunConfig, images: Images) -> Images | None:
+    """The test images, if there are any with labels; checked before the training starts."""
+    try:
+        test = load_split(config, "test")
+    except MissingSplitError:
+        return None
+    if not test.classes:
+        return None
+    for what, mine, theirs in (
+        ("classes", test.classes, images.classes),
+        ("size", tuple(test.images.shape[1:]), tuple(images.images.shape[1:])),
+    ):
+        if mine != theirs:
+            raise InputError(
+                f"the {what} of {config.data} differ between test, {mine}, and train, {theirs}: make them equal, or "
+                "move the test images away"
+            )
+    return test
+
+
 def _augment(own: Augment, config: RunConfig) -> Augment:
-    """The data set's own augmentation with the config's changes; noise takes the place of cut-out."""
+    """The data set's own augmentation with the configured changes; noise replaces cut-out."""
     cutout = own.cutout if config.noise is None else 0
     return replace(
         own,

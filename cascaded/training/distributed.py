@@ -16,19 +16,19 @@ from torch.nn.parallel import DistributedDataParallel
 
 from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
-from cascaded.errors import InputError
+from cascaded.errors import InputError, at_least
 
 
 @dataclass(frozen=True)
-class Team:
-    """This process among those that train one network; alone it is the first of one."""
+class Distributed:
+    """This process among those that train one network; a single process has rank 0 of 1."""
 
     rank: int = 0
     size: int = 1
 
     @property
-    def leads(self) -> bool:
-        """Whether this process speaks, validates and writes."""
+    def is_main(self) -> bool:
+        """Whether this process prints, validates and writes."""
         return self.rank == 0
 
     def share(self, items: Tensor) -> Tensor:
@@ -36,20 +36,20 @@ class Team:
         return items.chunk(self.size)[self.rank] if self.size > 1 else items
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Do something that may be refused: what one process refuses, all do, and none waits for one that has left."""
-        refused: str | None = None
+    def all_or_none(self) -> Iterator[None]:
+        """If one process raises an `InputError`, all do, so that none waits for a process that has ended."""
+        error: str | None = None
         try:
             yield
-        except InputError as error:
+        except InputError as raised:
             if self.size == 1:
                 raise
-            refused = str(error)
+            error = str(raised)
         if self.size > 1:
-            all_told: list[str | None] = [None] * self.size
-            distributed.all_gather_object(all_told, refused)
-            if told := next(filter(None, all_told), None):
-                raise InputError(told)
+            errors: list[str | None] = [None] * self.size
+            distributed.all_gather_object(errors, error)
+            if first := next(filter(None, errors), None):
+                raise InputError(first)
 
     def mean(self, value: Tensor) -> float:
         """The mean of a number over all processes."""
@@ -59,78 +59,77 @@ class Team:
             distributed.all_reduce(value)
         return value.item() / self.size
 
-    def hand_out(self, content: bytes | None) -> bytes:
-        """What the leader has read, in every process: folders need not be shared between machines."""
+    def broadcast(self, content: bytes | None) -> bytes:
+        """Bytes of the main process, in every process: folders need not be shared between machines."""
         if self.size == 1:
             return content or b""
         device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
         length = torch.tensor([len(content or b"")], device=device)
         distributed.broadcast(length, src=0)
-        told = torch.zeros(int(length), dtype=torch.uint8, device=device)
+        received = torch.zeros(int(length), dtype=torch.uint8, device=device)
         if content:
-            told.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
-        distributed.broadcast(told, src=0)
-        return told.cpu().numpy().tobytes()
+            received.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
+        distributed.broadcast(received, src=0)
+        return received.cpu().numpy().tobytes()
 
 
 @contextmanager
-def team(device: torch.device) -> Iterator[Team]:
-    """Join the processes that `torchrun` started, or be alone."""
+def join_processes(device: torch.device) -> Iterator[Distributed]:
+    """Join the processes that `torchrun` started; without torchrun there is only this one."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
-        yield Team()
+        yield Distributed()
         return
-    # while one validates or decodes, the others wait
+    # while one validates or decodes images, the others wait
     distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(hours=6))
     try:
-        yield Team(distributed.get_rank(), size)
-        distributed.barrier()  # who leaves first would leave the others waiting
+        yield Distributed(distributed.get_rank(), size)
+        distributed.barrier()  # a process that ends early would leave the others waiting
     finally:
         distributed.destroy_process_group()
 
 
 def share_statistics(net: Cascade) -> None:
-    """Have the batch norms of all processes see one batch."""
+    """Compute the batch statistics of all norms over all processes."""
     for module in net.modules():
         if isinstance(module, TimeBatchNorm):
             module.shared = True
 
 
-def averaging(learner: nn.Module) -> DistributedDataParallel:
+def wrap_ddp(module: nn.Module) -> DistributedDataParallel:
     """A module whose gradients are averaged over the processes.
 
-    Statistics are left alone: they grow with the steps that are seen, the leader's are saved, and all are equal where
-    they are shared.
+    Buffers are not synchronised: norm statistics grow with the number of steps seen, those of the main process are
+    saved, and all are equal if they are shared.
     """
     known = inspect.signature(DistributedDataParallel.__init__).parameters
     name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"  # its name before
     untouched: dict[str, Any] = {name: False}
-    return DistributedDataParallel(learner, **untouched)
-
-
-def use_threads(threads: int | None) -> None:
-    """Set the number of CPU threads of torch; None leaves it as it is."""
-    if threads is not None and threads < 1:
-        raise InputError(f"--threads is {threads}: give at least 1")
-    if threads is not None:
-        torch.set_num_threads(threads)
+    return DistributedDataParallel(module, **untouched)
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto`, `cpu`, `cuda`, `cuda:1`, `mps`: one that is there."""
+    """`auto`, `cpu`, `cuda`, `cuda:1` or `mps`, if it is available."""
     local = int(os.environ.get("LOCAL_RANK", "0"))
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.split(":")[0] not in ("cpu", "cuda", "mps"):
-        raise InputError(f"--device is {name}: say auto, cpu, cuda, cuda:1 or mps")
+        raise InputError(f"--device is {name}: give auto, cpu, cuda, cuda:1 or mps")
     try:
         device = torch.device(name)
         if device.type == "cuda" and device.index is None:
             device = torch.device("cuda", local)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        told = str(error).splitlines()[0][:100]
-        raise InputError(f"--device is {name}, which is not to be had here ({told}): say --device cpu") from error
+        reason = str(error).splitlines()[0][:100]
+        raise InputError(f"--device is {name}, which is not available here ({reason}): use --device cpu") from error
     if device.type == "cuda":
         torch.cuda.set_device(device)
     return device
+
+
+def use_threads(threads: int | None) -> None:
+    """Set the number of CPU threads; None leaves torch's own."""
+    at_least(1, threads=threads)
+    if threads is not None:
+        torch.set_num_threads(threads)

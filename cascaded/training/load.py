@@ -1,8 +1,9 @@
-"""A trained network, from the folder of its run: ready to answer, without the images it was trained on."""
+"""Load the trained network of a run, or a saved one; its training images are not needed."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,26 +16,30 @@ from torch import Tensor
 from cascaded.cascade.network import Cascade
 from cascaded.data.augment import normalise
 from cascaded.errors import InputError
+from cascaded.models.networks import make_network
 from cascaded.training import checkpoint
+from cascaded.training.checkpoint import Position
 from cascaded.training.config import RunConfig
-from cascaded.training.loop import build, check_parameters
-from cascaded.training.runs import CONFIG, WEIGHTS, Inputs, read_run_file, resume_command
-from cascaded.training.trainer import Position
+from cascaded.training.run_file import CONFIG, WEIGHTS, Inputs
+from cascaded.training.runs import read_run_file, resume_command
+from cascaded.training.seeds import generator_at
 
-OVERSHOOT = 1e-3
+LARGE = 128
+"""Images of this size and larger get the large stem, 7x7 with stride 2."""
+TOLERANCE = 1e-3
 """How far floats may lie outside 0..1: rounding of a resize or of half precision, a quarter of a grey level."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained network and what is known of it.
+    """A trained network.
 
     Attributes:
-        folder: Where its run is kept.
+        folder: The folder of its run.
         config: The configuration of the run.
-        inputs: What the network takes and what its answers mean.
+        inputs: What the network expects and what its outputs mean.
         net: The network, in evaluation mode.
-        weights: SHA-256 of the file with its weights and statistics.
+        weights: SHA-256 of the file with its weights and norm statistics.
         step: How many steps it was trained for; 0 for a saved network.
     """
 
@@ -48,11 +53,11 @@ class Trained:
     def normalised(
         self, images: Shaped[Tensor, "*time batch channels height width"]
     ) -> Float[Tensor, "*time batch channels height width"]:
-        """Bytes, or floats in 0..1, as the network takes them: still images or a film. Other floats are refused."""
+        """Normalise bytes, or floats from 0 to 1, of images or of frame sequences. Other floats are refused."""
         if images.shape[-3:] != self.inputs.shape:
             raise InputError(
                 f"images are {describe_shape(images.shape[-3:])}, {self.folder} was trained on "
-                f"{describe_shape(self.inputs.shape)}: bring them to that form"
+                f"{describe_shape(self.inputs.shape)}: resize them to that"
             )
         check_range(images, "give them to run.net")
         flat = normalise(images.reshape(-1, *images.shape[-3:]), self.inputs.mean, self.inputs.std)
@@ -100,17 +105,51 @@ def _read_weights(folder: Path) -> tuple[dict[str, Tensor], str, int]:
     return {name.removeprefix("net."): each for name, each in tensors.items()}, hashlib.sha256(content).hexdigest(), 0
 
 
+def build(config: RunConfig, classes: int, shape: torch.Size) -> Cascade:
+    """The network of a run, with its initial weights, for images of a shape."""
+    return make_network(
+        config.arch,
+        num_classes=classes,
+        width=config.width,
+        stem="small" if shape[-1] < LARGE else "large",
+        in_channels=shape[0],
+        heads=config.get_method().heads,
+        generator=generator_at(config.seed, "weights"),
+    )
+
+
+def check_parameters(config: RunConfig, classes: int, shape: torch.Size, found: Mapping[str, Sequence[int]]) -> None:
+    """Check that weights fit a configuration before memory is allocated: a file may ask for a network of any size.
+
+    Args:
+        config: The configuration in the file.
+        classes: The number of classes in the file.
+        shape: Of an image.
+        found: Names and shapes of the weights in the file.
+    """
+    try:
+        with torch.device("meta"):
+            wanted = dict(build(config, classes, shape).named_parameters())  # buffers grow with the steps seen
+    except (RuntimeError, TypeError, OverflowError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(f"no such network can be built, {reason}") from error
+    for name, tensor in wanted.items():
+        if name not in found or tuple(found[name]) != tuple(tensor.shape):
+            has = f"shape {tuple(found[name])}" if name in found else "none"
+            raise InputError(f"{name} has {has}, the network needs {tuple(tensor.shape)}")
+
+
 def check_range(images: Tensor, if_normalised: str) -> None:
-    """Refuse floats outside 0..1: normalised once more, they would be nothing that the network has ever seen.
+    """Refuse floats outside 0..1, which may be normalised already.
 
     Args:
         images: Bytes, or floats.
-        if_normalised: What to do with images that are normalised already, in the words of the error.
+        if_normalised: What to do with images that are normalised already, for the error.
     """
     if not images.is_floating_point() or images.is_meta or not images.numel() or torch.compiler.is_compiling():
-        return  # what is compiled or exported has no values to look at yet
+        return  # tensors that are compiled or exported have no values
     low, high = (float(each) for each in images.detach().aminmax())
-    if not (low >= -OVERSHOOT and high <= 1 + OVERSHOOT):  # neither holds for NaN
+    if not (low >= -TOLERANCE and high <= 1 + TOLERANCE):  # neither is true for NaN
         raise InputError(
             f"images are floats from {low:.4g} to {high:.4g}, this network takes bytes (torch.uint8) or floats from 0 "
             f"to 1: divide 0..255 by 255, clamp what a resize overshot, or if they are normalised already "

@@ -1,7 +1,9 @@
-"""What a run tells while it goes: the display, `metrics.jsonl`, and event files for tensorboard."""
+"""What a run logs: the progress display, `metrics.jsonl`, and event files for TensorBoard."""
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,83 +11,109 @@ from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
-from cascaded.progress import Told, minutes, progress
-from cascaded.training.runs import Metrics, last_metrics
+from cascaded.progress import Display, minutes, progress
+from cascaded.training.runs import METRICS, last_metrics, resume_command
 from cascaded.training.trainer import Trainer
 
 
-class Journal:
-    """Told of every step and epoch, it tells everyone else."""
+class MetricsLogger:
+    """Logs every step and every epoch of a training session."""
 
-    def __init__(self, folder: Path, trainer: Trainer, shown: Told, events: Any):
-        self.folder, self.trainer, self.shown, self.events = folder, trainer, shown, events
-        self.metrics = Metrics(folder, trainer.position.metrics) if trainer.team.leads else None
-        self.began, self.first = time.monotonic(), trainer.position.step
-        known = last_metrics(folder)
-        self.accuracy: list[float] | None = known["accuracy"] if known else None
+    def __init__(self, folder: Path, trainer: Trainer, display: Display, events: Any):
+        self.folder, self.trainer, self.display, self.events = folder, trainer, display, events
+        self.file = MetricsFile(folder, trainer.position.metrics) if trainer.processes.is_main else None
+        self.started, self.first = time.monotonic(), trainer.position.step
+        last = last_metrics(folder)
+        self.accuracy: list[float] | None = last["accuracy"] if last else None
 
     @classmethod
     @contextmanager
-    def open(cls, folder: Path, trainer: Trainer, tensorboard: bool) -> Iterator[Journal]:
-        """A journal for the length of a training session."""
+    def open(cls, folder: Path, trainer: Trainer, tensorboard: bool) -> Iterator[MetricsLogger]:
+        """A logger for a training session."""
         with ExitStack() as stack:
-            events = None
-            if tensorboard and trainer.team.leads:
+            events, is_main = None, trainer.processes.is_main
+            if tensorboard and is_main:
                 events = _events(folder / "tensorboard", purge_step=trainer.position.step)
                 stack.callback(events.close)
-            done, quiet = trainer.position.step, not trainer.team.leads
-            shown = stack.enter_context(progress(folder.as_posix(), trainer.steps, done, quiet))
+            done = trainer.position.step
+            display = stack.enter_context(progress(folder.as_posix(), trainer.steps, done, quiet=not is_main))
             if done:
-                shown.say(f"{folder}: going on after step {done} of {trainer.steps}")
-            yield cls(folder, trainer, shown, events)
+                display.log(f"{folder}: resuming after step {done} of {trainer.steps}")
+            yield cls(folder, trainer, display, events)
 
-    def stepped(self, loss: float) -> None:
-        """A step is done."""
+    @property
+    def length(self) -> int:
+        """Length of `metrics.jsonl` in bytes."""
+        return 0 if self.file is None else self.file.length
+
+    def log_step(self, loss: float) -> None:
+        """Update the display after a step."""
         trainer = self.trainer
         done = trainer.position.step - self.first
-        rate = done * trainer.config.batch_size / (time.monotonic() - self.began)
-        accuracy = f", {three(self.accuracy)}" if self.accuracy else ""
-        epoch = (trainer.position.step - 1) // trainer.feed.steps_an_epoch + 1
-        shown = f"epoch {epoch}/{trainer.config.epochs}, {rate:,.0f} images/s, {self._loss(loss)}{accuracy}"
-        self.shown.advance(1, shown)
+        rate = done * trainer.config.batch_size / (time.monotonic() - self.started)
+        accuracy = f", {summarise(self.accuracy)}" if self.accuracy else ""
+        epoch = (trainer.position.step - 1) // trainer.batches.steps_per_epoch + 1
+        line = f"epoch {epoch}/{trainer.config.epochs}, {rate:,.0f} images/s, {self._loss(loss)}{accuracy}"
+        self.display.advance(1, line)
 
-    def epoch_ended(self, accuracy: list[float] | None, test: list[float] | None) -> None:
-        """An epoch is done: a line for people, one for programs."""
+    def log_epoch(self, validation: list[float] | None, test: list[float] | None) -> None:
+        """Write a line to `metrics.jsonl`, and print one."""
         trainer, position = self.trainer, self.trainer.position
         loss = trainer.end_epoch()
-        if self.metrics is None:
+        if self.file is None:
             return
-        self.accuracy = accuracy
-        told = {"epoch": trainer.epoch, "step": position.step, "loss": loss, "seconds": round(position.seconds, 1)}
-        told |= {"lr": trainer.lr_at(position.step - 1), "lam": trainer.lam_of(position.step - 1)}
-        told |= {"accuracy": accuracy}
-        self.metrics.add(**told, **({} if test is None else {"test": test}))
-        self._to_events(told)
+        self.accuracy = validation
+        line = {"epoch": trainer.epoch, "step": position.step, "loss": loss, "seconds": round(position.seconds, 1)}
+        line |= {"lr": trainer.lr_at(position.step - 1), "lam": trainer.lam_at(position.step - 1)}
+        line |= {"accuracy": validation, **({} if test is None else {"test": test})}
+        self.file.add(line)
+        self._add_events(line)
         parts = [f"epoch {trainer.epoch}/{trainer.config.epochs}", self._loss(loss), minutes(position.seconds)]
-        parts += [f"validation {three(accuracy)}"] if accuracy else []
-        parts += [f"test {three(test)}"] if test else []
-        self.shown.say(", ".join(parts))
+        parts += [f"validation {summarise(validation)}"] if validation else []
+        parts += [f"test {summarise(test)}"] if test else []
+        self.display.log(", ".join(parts))
 
     def _loss(self, loss: float) -> str:
         """The mean over the network's steps: the TD loss itself, as in `metrics.jsonl`, is their sum."""
         steps = self.trainer.loss_steps
         return f"loss {loss / steps:.3f}" + (" per step" if steps > 1 else "")
 
-    def _to_events(self, told: dict[str, Any]) -> None:
+    def _add_events(self, line: dict[str, Any]) -> None:
         if self.events is not None:
             for name in ("loss", "lr", "lam"):
-                if told[name] is not None:
-                    self.events.add_scalar(name, told[name], told["step"])
-            for step, each in enumerate(told["accuracy"] or [], start=1):
-                self.events.add_scalar(f"accuracy/step {step}", each, told["step"])
+                if line[name] is not None:
+                    self.events.add_scalar(name, line[name], line["step"])
+            for step, each in enumerate(line["accuracy"] or [], start=1):
+                self.events.add_scalar(f"accuracy/step {step}", each, line["step"])
+
+
+class MetricsFile:
+    """`metrics.jsonl`, one line per epoch; truncated to its length at the checkpoint when a run is resumed."""
+
+    def __init__(self, folder: Path, length: int):
+        self.file = folder / METRICS
+        if self.file.exists():
+            os.truncate(self.file, min(length, self.file.stat().st_size))
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Append a line, and flush it to the disk."""
+        try:
+            with self.file.open("a") as opened:
+                opened.write(json.dumps(line) + "\n")
+                opened.flush()
+                os.fsync(opened.fileno())
+        except OSError as error:
+            raise InputError(
+                f"{self.file} cannot be written ({error.strerror}): make room, then {resume_command(self.file.parent)}"
+            ) from error
 
     @property
     def length(self) -> int:
-        """How long `metrics.jsonl` is now."""
-        return 0 if self.metrics is None else self.metrics.length
+        """Length of the file in bytes."""
+        return self.file.stat().st_size if self.file.exists() else 0
 
 
-def three(accuracy: list[float]) -> str:
+def summarise(accuracy: list[float]) -> str:
     """Accuracy at the first, the middle and the last step: `31 % at step 1, 64 % at 5, 71 % at 9`."""
     steps = sorted({1, (len(accuracy) + 1) // 2, len(accuracy)})
     first, *others = [f"{accuracy[step - 1]:.1%} at {'step ' if step == 1 else ''}{step}" for step in steps]
@@ -93,13 +121,13 @@ def three(accuracy: list[float]) -> str:
 
 
 def check_tensorboard(wanted: bool = True) -> None:
-    """Refuse `--tensorboard` where the package is missing."""
+    """Refuse `--tensorboard` if the package is missing."""
     try:
         if wanted:
             import torch.utils.tensorboard  # noqa: F401
     except (ImportError, RuntimeError) as error:
         raise InputError(
-            f"--tensorboard needs a package that is not there ({error}): pip install 'cascaded[tensorboard]'"
+            f"--tensorboard needs a package that is not installed ({error}): pip install 'cascaded[tensorboard]'"
         ) from error
 
 

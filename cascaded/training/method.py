@@ -1,4 +1,4 @@
-"""The paper's models: a schedule, heads and a loss. The network is the same."""
+"""The paper's training methods: a schedule, heads and a loss. The network is the same."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
-from cascaded.errors import InputError
+from cascaded.errors import InputError, between
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
+if TYPE_CHECKING:  # these modules import torch
     from cascaded.cascade.inputs import Schedule
     from cascaded.cascade.readout import Heads
-    from cascaded.losses import Labels
 
 MethodName = Literal[
     "cascaded-td",
@@ -27,18 +24,12 @@ MethodName = Literal[
 ]
 
 
-def check_lam(lam: float) -> None:
-    """Lambda is a weight: from 0 to 1."""
-    if not 0 <= lam <= 1:
-        raise InputError(f"lam is {lam}: give a number from 0 (the next step's answer) to 1 (the true label)")
-
-
 @dataclass(frozen=True)
 class TD:
-    """The temporal-difference loss with a lambda that may change while a network is trained.
+    """The temporal-difference loss, `losses.td_loss`, with a lambda that may change during training.
 
     Attributes:
-        lam: A number, or several that lambda runs through from the first epoch to the last, in straight lines.
+        lam: A number, or several that are interpolated linearly from the first epoch to the last.
     """
 
     lam: float | tuple[float, ...] = 0.0
@@ -47,47 +38,37 @@ class TD:
         if not self.knots:
             raise InputError("lam is empty: give a number from 0 to 1")
         for each in self.knots:
-            check_lam(each)
+            between(0, 1, lam=each)
 
     @property
     def knots(self) -> tuple[float, ...]:
-        """The values that lambda runs through."""
+        """The values that are interpolated."""
         return self.lam if isinstance(self.lam, tuple) else (self.lam,)
 
     def at(self, progress: float) -> float:
-        """Lambda when a share of the training is done, from 0 to 1."""
+        """Lambda at a fraction of the training, from 0 to 1."""
         place = min(max(progress, 0.0), 1.0) * (len(self.knots) - 1)
         before = min(int(place), max(len(self.knots) - 2, 0))
         after = min(before + 1, len(self.knots) - 1)
         return self.knots[before] + (self.knots[after] - self.knots[before]) * (place - before)
 
-    def __call__(self, trace: Tensor, labels: Labels, progress: float = 0.0) -> Tensor:
-        from cascaded.losses import td_loss
-
-        return td_loss(trace, labels, self.at(progress))
-
 
 @dataclass(frozen=True)
 class CE:
-    """Cross-entropy of the last step alone."""
-
-    def __call__(self, trace: Tensor, labels: Labels, progress: float = 0.0) -> Tensor:
-        from cascaded.losses import ce_loss
-
-        return ce_loss(trace, labels)
+    """Cross-entropy of the last step only, `losses.ce_loss`."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """How a network is run and what it is taught."""
+    """How a network is run and which loss it is trained with."""
 
     schedule: Schedule
     heads: Heads
     loss: TD | CE
 
     @property
-    def needs_filling(self) -> bool:
-        """Whether training sees settled steps alone, and the statistics of the others have to be filled in."""
+    def fills_statistics(self) -> bool:
+        """Whether training runs final steps only, so that the norm statistics of the others are computed afterwards."""
         return self.schedule == "cascaded" and isinstance(self.loss, CE)
 
 
@@ -103,18 +84,17 @@ METHODS: dict[str, Method] = {
 
 
 def get_method(name: str, lam: float | Sequence[float] | None = None) -> Method:
-    """A method by name; `lam` in place of its own lambda, a number or several to run through."""
+    """A method by name; `lam` replaces its own lambda."""
     if name not in METHODS:
         near = get_close_matches(name, METHODS, n=1)
-        raise InputError(
-            f"there is no method {name!r}: " + (f"say {near[0]}?" if near else "say " + ", ".join(METHODS))
-        )
+        hint = f"did you mean {near[0]}?" if near else "give one of " + ", ".join(METHODS)
+        raise InputError(f"there is no method {name!r}: {hint}")
     method = METHODS[name]
     if lam is None:
         return method
     if isinstance(method.loss, CE):
         raise InputError(
-            f"{name} learns from the last step alone and has no lambda, --lam is given: leave it out, or say "
+            f"{name} is trained on the last step only and has no lambda, --lam is given: leave it out, or use "
             f"{name.replace('-ce', '-td')}"
         )
     return Method(method.schedule, method.heads, TD(tuple(lam) if isinstance(lam, Sequence) else lam))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from typing import Any
 
+from cascaded import __version__
 from cascaded.errors import InputError
 from cascaded.files import from_json
 from cascaded.training.config import RunConfig
@@ -75,3 +78,8 @@ class RunFile:
         if content.get("format") != FORMAT:
             raise ValueError(f"format is {content.get('format')!r}, this version of cascaded reads {FORMAT}")
         return from_json({name: value for name, value in content.items() if name != "format"}, cls)
+
+
+def made_with() -> dict[str, str]:
+    """Versions of cascaded, torch and Python."""
+    return {"cascaded": __version__, "torch": version("torch"), "python": platform.python_version()}

@@ -8,7 +8,6 @@ A saved network (config.json and model.safetensors, no checkpoints) is read in t
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,28 +25,31 @@ from cascaded.training.run_file import CONFIG, WEIGHTS, Inputs, RunFile
 
 LOCK = ".lock"
 WITH_PARENT = "CASCADED_WITH_PARENT"
-"""Holds, in the environment of a run, the process that it is to end with: everything is kept when that one is gone."""
+"""Environment variable with the process that a run ends with: everything is saved when that process has ended."""
+METRICS = "metrics.jsonl"
 PARTS = (WEIGHTS, "optimiser.safetensors", "position.json")  # of a checkpoint
 MANIFEST = "manifest.json"  # without it there is no checkpoint
 
 
 class LockedError(InputError):
-    """Somebody else is at it."""
+    """Another process is working in the folder."""
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Have a run's folder alone. The system lets go of the lock when the process ends, however it ends."""
+    """Lock a run's folder. The system releases the lock when the process ends, however it ends."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(folder / LOCK)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=1)  # someone may just be looking
+        lock.acquire(timeout=1)  # `is_locked` of another process takes it for a moment
     except Timeout as error:
-        raise LockedError(f"another process is at work in {folder}: wait for it, or choose another folder") from error
+        raise LockedError(f"another process is working in {folder}: wait for it, or choose another folder") from error
     except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror}): make it so, or choose another") from error
+        raise InputError(
+            f"{folder} cannot be written ({error.strerror}): make it writable, or choose another"
+        ) from error
     try:
         yield
     finally:
@@ -55,7 +57,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process is at work there now."""
+    """Whether a process is working in the folder."""
     if not (folder / LOCK).exists():
         return False
     try:
@@ -71,20 +73,20 @@ def resume_command(folder: Path) -> str:
 
 
 def run_to_resume(place: Path, seed: int | None = None) -> Path:
-    """The run that is meant by a folder: itself, or the one below it that is not finished.
+    """The run in a folder, or the only unfinished one below it.
 
     Args:
-        place: The folder of a run, or one that holds runs.
+        place: The folder of a run, or a folder above it.
         seed: Which of several, by its seed.
     """
-    found = [run for run in find_runs([place]) if run == place or seed in (None, read_config(run).seed)]
-    if not found:
-        raise InputError(f"{place} holds no run with seed {seed}: leave --seed out, or give one that is there")
-    left = [run for run in found if not is_done(run)] or found
-    if len(left) > 1:
-        state = "finished" if is_done(left[0]) else "unfinished"
-        raise InputError(f"{place} holds {len(left)} {state} runs, {', '.join(map(str, left))}: give one of them")
-    return left[0]
+    runs = [run for run in find_runs([place]) if run == place or seed in (None, read_config(run).seed)]
+    if not runs:
+        raise InputError(f"{place} contains no run with seed {seed}: leave --seed out, or give another")
+    runs = [run for run in runs if not is_done(run)] or runs
+    if len(runs) > 1:
+        state = "finished" if is_done(runs[0]) else "unfinished"
+        raise InputError(f"{place} contains {len(runs)} {state} runs, {', '.join(map(str, runs))}: give one of them")
+    return runs[0]
 
 
 def enter(folder: Path, config: RunConfig, resume: bool) -> None:
@@ -185,45 +187,19 @@ def resolve_init(config: RunConfig) -> tuple[RunConfig, Path | None]:
     return replace(config, init_from=weights), run
 
 
-class Metrics:
-    """`metrics.jsonl`: a line an epoch, appended; cut back to where a checkpoint was made when a run goes on."""
-
-    def __init__(self, folder: Path, length: int):
-        self.file = folder / "metrics.jsonl"
-        if self.file.exists():
-            os.truncate(self.file, min(length, self.file.stat().st_size))
-
-    def add(self, **told: Any) -> None:
-        """Append a line, and have it on the disk."""
-        try:
-            with self.file.open("a") as opened:
-                opened.write(json.dumps(told) + "\n")
-                opened.flush()
-                os.fsync(opened.fileno())
-        except OSError as error:
-            raise InputError(
-                f"{self.file} cannot be written ({error.strerror}): make room, then {resume_command(self.file.parent)}"
-            ) from error
-
-    @property
-    def length(self) -> int:
-        """How long the file is now, in bytes."""
-        return self.file.stat().st_size if self.file.exists() else 0
-
-
 def checkpoint_places(folder: Path) -> list[Path]:
-    """The checkpoints of a run that were finished, oldest first."""
+    """The finished checkpoints of a run, oldest first."""
     found = (folder / "checkpoints").glob(f"*/{MANIFEST}")
     return sorted(manifest.parent for manifest in found if manifest.parent.name.isdigit())
 
 
 def manifest_of(digests: Mapping[str, str]) -> bytes:
-    """What a manifest says, to the byte: whatever is changed in it shows as well."""
+    """The content of a manifest, to the byte, so that changes of the manifest itself are detected as well."""
     return (json.dumps({"format": 1, "sha256": dict(digests)}, indent=2) + "\n").encode()
 
 
 def is_whole(place: Path) -> bool:
-    """Whether a checkpoint is what was written."""
+    """Whether a checkpoint is intact."""
     try:
         return (place / MANIFEST).read_bytes() == manifest_of({name: sha256(place / name) for name in PARTS})
     except OSError:
@@ -231,23 +207,23 @@ def is_whole(place: Path) -> bool:
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """What a run has told so far; a last line that is still being written is left out."""
-    file = folder / "metrics.jsonl"
+    """The metrics of a run, one record per epoch; a last line that is still being written is left out."""
+    file = folder / METRICS
     try:
         lines = file.read_text().splitlines(keepends=True) if file.exists() else []
         return [dict(json.loads(line)) for line in lines if line.endswith("\n")]
     except (OSError, TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"{file} does not hold a line of JSON an epoch ({error}): it is damaged, remove it") from error
+        raise InputError(f"{file} is not one line of JSON per epoch ({error}): it is damaged, remove it") from error
 
 
 def last_metrics(folder: Path) -> dict[str, Any] | None:
-    """The newest line of a run's metrics."""
+    """The last line of a run's metrics."""
     known = read_metrics(folder)
     return known[-1] if known else None
 
 
 def find_runs(places: Sequence[Path]) -> list[Path]:
-    """The runs in or below some folders, in order; each folder must hold at least one."""
+    """The runs and saved networks in or below some folders, in order; each folder must contain at least one."""
     found: list[Path] = []
     for place in places:
         if place.is_file():
@@ -274,7 +250,7 @@ def is_done(folder: Path) -> bool:
     if last is None:
         return False
     if not all(type(last.get(name)) is int for name in ("epoch", "step")):
-        raise InputError(f"the last line of {folder / 'metrics.jsonl'} has no epoch and step: it is damaged, remove it")
+        raise InputError(f"the last line of {folder / METRICS} has no epoch and step: it is damaged, remove it")
     if last["epoch"] < read_config(folder).epochs:
         return False
     places = [place for place in checkpoint_places(folder) if int(place.name) == last["step"]]

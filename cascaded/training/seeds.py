@@ -1,7 +1,7 @@
-"""Seeds that follow from one another: what is drawn at a place is known from the place.
+"""Random numbers that depend on the seed and the step only.
 
-A run has no hidden random state. The order of an epoch, the augmentation of a batch and the initial weights are each
-drawn from a generator of their own, seeded by the run's seed and where they stand. To resume is to know the step.
+A run has no hidden random state: the order of an epoch, the augmentation of a batch and the initial weights are drawn
+from generators of their own, seeded by the run's seed and the place. To resume a run, its step is all that is needed.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import torch
 
 
 def seed_at(seed: int, *place: str | int) -> int:
-    """A seed for a place in a run, as good as unrelated to those of other places."""
-    told = repr((seed, *place)).encode()
-    return int.from_bytes(hashlib.sha256(told).digest()[:8], "big") >> 1  # torch takes 63 bits
+    """A seed for a place in a run, independent of those of other places."""
+    digest = hashlib.sha256(repr((seed, *place)).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1  # torch takes 63 bits
 
 
 def generator_at(seed: int, *place: str | int) -> torch.Generator:

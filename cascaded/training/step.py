@@ -1,4 +1,4 @@
-"""A network that is being taught: its loss, its statistics, and how often it is right at every step."""
+"""One training step: the loss of a batch, norm statistics, and accuracy per step."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from torch import Tensor, nn
 from cascaded.cascade.inputs import Schedule
 from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
+from cascaded.losses import ce_loss, td_loss
 from cascaded.training.config import Precision
 from cascaded.training.method import CE, Method
 
 
-class Learner(nn.Module):
-    """A network and its loss as one module: what several processes average gradients of.
+class LossModule(nn.Module):
+    """A network and its loss as one module, so that several processes can average its gradients.
 
-    Cross-entropy at the last step asks for the settled answer alone, so that it costs one serial pass a step, whatever
-    the schedule the network is meant for.
+    Cross-entropy needs the final output only, so a step costs one serial pass, whatever the schedule of the network.
     """
 
     def __init__(self, net: Cascade, method: Method, precision: Precision = "float32"):
@@ -30,18 +30,19 @@ class Learner(nn.Module):
     def forward(
         self, images: Float[Tensor, "batch channels height width"], labels: Int[Tensor, "batch"], progress: float = 0.0
     ) -> Float[Tensor, ""]:
-        """The loss of a batch when a share of the training is done."""
+        """The loss of a batch, at a fraction of the training."""
+        loss = self.method.loss
         with torch.autocast(images.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
-            if isinstance(self.method.loss, CE):
+            if isinstance(loss, CE):
                 trace = self.net.answer(images).unsqueeze(0)
             else:
                 trace = self.net(images, schedule=self.method.schedule)
-        return self.method.loss(trace, labels, progress)
+        return ce_loss(trace, labels) if isinstance(loss, CE) else td_loss(trace, labels, loss.at(progress))
 
 
 @torch.no_grad()
 def fill_statistics(net: Cascade, batches: Iterable[Float[Tensor, "batch channels height width"]]) -> None:
-    """Give every step the batch statistics that training at the last step alone has not seen: one pass, averaged."""
+    """Compute the norm statistics of all steps after training on the last step: one pass, averaged over batches."""
     norms = [module for module in net.modules() if isinstance(module, TimeBatchNorm)]
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
@@ -58,14 +59,14 @@ def fill_statistics(net: Cascade, batches: Iterable[Float[Tensor, "batch channel
 
 @torch.no_grad()
 def accuracy(net: Cascade, batches: Iterable[tuple[Tensor, Tensor]], schedule: Schedule) -> list[float]:
-    """The share of images that a network is right about, at every step."""
-    right, items = torch.zeros(()), 0
+    """Accuracy at every step."""
+    correct, items = torch.zeros(()), 0
     with _mode(net, training=False):
         for images, labels in batches:
-            said = net(images, schedule=schedule).argmax(dim=-1)
-            right = right + (said == labels).sum(dim=1).cpu()
+            predictions = net(images, schedule=schedule).argmax(dim=-1)
+            correct = correct + (predictions == labels).sum(dim=1).cpu()
             items += len(labels)
-    return (right.double() / items).tolist()
+    return (correct.double() / items).tolist()
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import cascaded
 from cascaded.training.method import METHODS, get_method
-from cascaded.training.step import Learner, accuracy, fill_statistics
+from cascaded.training.step import LossModule, accuracy, fill_statistics
 from tests.drawn import ANY_HEADS, images, networks
 
 
@@ -32,7 +32,7 @@ def test_the_settled_answer_is_what_the_plain_network_says(net):
 def test_cross_entropy_is_learned_from_the_settled_answer_alone():
     net = cascaded.resnet((1, 1), width=4, num_classes=3).double()
     x, labels = images(net), torch.arange(3)
-    learner = Learner(net, get_method("cascaded-ce"))
+    learner = LossModule(net, get_method("cascaded-ce"))
     found = gradients(net, learner(x, labels))
     expected = gradients(net, cascaded.ce_loss(net(x), labels))  # the whole cascade, and its last step
     assert found.keys() == expected.keys()
@@ -45,27 +45,35 @@ def test_cross_entropy_costs_one_serial_pass(model):
     net = cascaded.resnet18(width=4)
     x, labels = torch.randn(4, 3, 32, 32), torch.arange(4)
     with FlopCounterMode(display=False) as ours:
-        Learner(net, get_method(model))(x, labels)
+        LossModule(net, get_method(model))(x, labels)
     with FlopCounterMode(display=False) as plain:
         net.serial()(x)
     # small maps are counted by the product an output pixel, which leaves out what a border multiplies with nothing
     assert 0.9 < ours.get_total_flops() / plain.get_total_flops() <= 1.01
 
 
+@pytest.mark.parametrize(("lam", "progress", "expected"), [(0.3, 0.0, 0.3), ((0.0, 1.0), 0.5, 0.5)])
+def test_the_td_loss_has_the_lambda_of_the_progress(lam, progress, expected):
+    net = cascaded.resnet((1, 1), width=4, num_classes=3).eval()
+    x, labels = torch.randn(4, 3, 8, 8), torch.arange(4) % 3
+    loss = LossModule(net, get_method("cascaded-td", lam))(x, labels, progress)
+    assert torch.equal(loss, cascaded.td_loss(net(x), labels, expected))
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_teaches_every_parameter(name):
     method = get_method(name)
     net = cascaded.resnet((1, 1), width=4, num_classes=3, heads=method.heads)
-    loss = Learner(net, method)(torch.randn(6, 3, 8, 8), torch.arange(6) % 3)
+    loss = LossModule(net, method)(torch.randn(6, 3, 8, 8), torch.arange(6) % 3)
     assert set(gradients(net, loss)) == {n for n, _ in net.named_parameters()}
 
 
 def test_mixed_precision_is_close():
     net = cascaded.resnet((1, 1), width=4, num_classes=3)
     x, labels = torch.randn(6, 3, 8, 8), torch.arange(6) % 3
-    half = Learner(net, get_method("cascaded-td"), "bfloat16")(x, labels)
+    half = LossModule(net, get_method("cascaded-td"), "bfloat16")(x, labels)
     assert half.dtype == torch.float32
-    torch.testing.assert_close(half, Learner(net, get_method("cascaded-td"))(x, labels), rtol=0, atol=0.015)
+    torch.testing.assert_close(half, LossModule(net, get_method("cascaded-td"))(x, labels), rtol=0, atol=0.015)
 
 
 def test_filled_statistics_are_the_mean_over_the_batches():
@@ -90,7 +98,7 @@ def test_after_filling_the_cascade_ends_where_the_plain_network_does():
     net = cascaded.resnet((1, 1), width=4, num_classes=3).double()
     optimiser = torch.optim.SGD(net.parameters(), 0.1)
     for seed in range(3):
-        Learner(net, get_method("cascaded-ce"))(images(net, seed=seed), torch.arange(3)).backward()
+        LossModule(net, get_method("cascaded-ce"))(images(net, seed=seed), torch.arange(3)).backward()
         optimiser.step()
     fill_statistics(net, [images(net, seed=seed) for seed in range(4)])
     net.eval()
