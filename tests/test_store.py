@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -199,6 +201,11 @@ def test_a_digest_is_checked_once_until_the_file_changes(tmp_path, monkeypatch):
     save_trace(made(), file)
     load_trace(file)
     assert len(calls) == 2
+
+
+def test_traces_are_read_without_torch():
+    code = "import sys, cascaded.traces.store, cascaded.traces.activations; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # --- the traces of a run
