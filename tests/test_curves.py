@@ -1,17 +1,18 @@
 """The exact sweep against a loop over every threshold, curves worked by hand, and what must not matter."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
 
 from cascaded.analysis.curves import Curve, deadline_curve, speed_accuracy, threshold_curve
+from cascaded.analysis.statistics import draw_items
 from cascaded.errors import InputError
 from cascaded.traces.trace import Trace
-from tests.made_traces import facts
+from tests.hand_made import curve_of, trace_of, value_of
 
 
 @st.composite
@@ -30,7 +31,7 @@ def traces(draw):
     time, items, classes = draw(st.integers(2, 6)), draw(st.integers(1, 8)), draw(st.integers(2, 4))
     generator = np.random.default_rng(draw(st.integers(0, 2**16)))
     logits = generator.normal(0, 2, (time, items, classes)).astype(np.float32)
-    return Trace(logits, generator.integers(classes, size=items), **facts(operations=(3,) * (time - 1) + (0,)))
+    return trace_of(logits, generator.integers(classes, size=items), operations=(3,) * (time - 1) + (0,))
 
 
 def stopped_above(theta, scores):
@@ -147,58 +148,41 @@ def test_costs_that_stand_still_are_a_jump():
     assert still.area() == 0.75
 
 
-@given(st.integers(1, 500), st.integers(2, 40), st.integers(0, 99))
-def test_a_thinned_curve_keeps_its_ends_and_points_alone(size, points, seed):
-    generator = np.random.default_rng(seed)
-    cost, threshold = np.sort(generator.integers(0, 50, size)), np.sort(generator.random(size))
-    curve = Curve(cost.astype(float), generator.random(size), threshold)
-    thin = curve.thinned(points)
-    assert len(thin.cost) <= max(points, 2)
-    rows, there = (set(zip(*each.to_json().values(), strict=True)) for each in (thin, curve))
-    assert rows <= there
-    assert (thin.threshold[0], thin.threshold[-1]) == (curve.threshold[0], curve.threshold[-1])
-    if size <= points:
-        assert rows == there
-
-
-def test_a_thinned_curve_is_spread_over_cost():
-    cost = np.concatenate([np.linspace(0, 1, 1000), np.linspace(1, 10, 1000)])
-    thin = Curve(cost, cost / 10, cost / 10).thinned(11)
-    np.testing.assert_allclose(thin.cost, np.arange(11), atol=0.02)
-
-
-@given(traces(), st.sampled_from(["steps", "operations"]), st.integers(0, 2**16))
-def test_the_order_of_items_changes_nothing(trace, unit, seed):
+@given(traces(), st.integers(0, 2**16))
+def test_the_order_of_items_changes_nothing(trace, seed):
     order = np.random.default_rng(seed).permutation(trace.items)
     stopper = np.random.default_rng(seed).random((trace.steps, trace.items))
-    one = speed_accuracy(trace, unit=unit, stopper=stopper).to_json()
-    other = speed_accuracy(trace.select(order), unit=unit, stopper=stopper[:, order]).to_json()
-    assert one == other
+    one = speed_accuracy(trace, stopper=stopper, draws=2).drop(columns="draws")
+    other = speed_accuracy(trace.select(order), stopper=stopper[:, order], draws=2).drop(columns="draws")
+    assert_frame_equal(one, other)
 
 
 @given(traces())
 def test_a_perfect_trace_has_area_one(trace):
     logits = trace.logits.copy()
     logits[:, np.arange(trace.items), trace.labels] = 9
-    headline = speed_accuracy(Trace(logits, trace.labels)).headline
-    assert headline["area threshold"] == pytest.approx(1)
-    assert headline["area deadline"] == pytest.approx(1)
-    assert headline["cost at 95 % of final, threshold"] == 1
+    rows = speed_accuracy(Trace(logits, trace.labels), draws=2)
+    assert value_of(rows, "area", rule="threshold") == pytest.approx(1)
+    assert value_of(rows, "area", rule="deadline") == pytest.approx(1)
+    assert value_of(rows, "cost_to_95", rule="threshold") == 1
 
 
 def test_confidence_beats_the_deadline_where_it_tells_who_is_right():
     # item 0 is right and sure at once, item 1 right and sure at the last step alone
     logits = np.array([[[4.0, 0], [0.1, 0]], [[4.0, 0], [0.2, 0]], [[4.0, 0], [0, 4.0]]])
-    result = speed_accuracy(Trace(logits, np.array([0, 1])), levels=(0.75, 1.0))
-    assert result.headline["accuracy"] == 1
+    rows = speed_accuracy(Trace(logits, np.array([0, 1])), draws=2)
+    assert value_of(rows, "accuracy") == 1
     # threshold: (1, .5), (2, 1) once item 1 waits to the end, then item 0 waits too
-    assert result.curves["threshold"].cost_at(1.0) == 2
-    assert result.headline["area threshold"] > result.headline["area deadline"]
-    told = result.to_json()
-    assert told["curves"]["deadline"]["cost_at"] == {"0.75": 2.5, "1": 3}
-    assert told["accuracy"] == [0.5, 0.5, 1]
-    assert "stopper" not in told["curves"]
-    assert json.loads(json.dumps(told, allow_nan=False)) == told
+    at_cost = curve_of(rows, "accuracy_at_cost", rule="threshold", unit="steps")
+    assert min(cost for cost, accuracy in at_cost.items() if accuracy == 1) == 2
+    assert value_of(rows, "area", rule="threshold") > value_of(rows, "area", rule="deadline")
+    won = value_of(rows, "area", rule="threshold") - value_of(rows, "area", rule="deadline")
+    assert value_of(rows, "area_above_deadline", rule="threshold") == pytest.approx(won)
+    assert curve_of(rows, "accuracy_at_cost", rule="deadline", unit="steps")[2.5] == 0.75
+    assert value_of(rows, "cost_to_95", rule="deadline") == pytest.approx(2.9)
+    assert value_of(rows, "cost_to_accuracy_50", rule="deadline") == 1
+    assert curve_of(rows, "accuracy_per_step") == {1: 0.5, 2: 0.5, 3: 1}
+    assert "stopper" not in set(rows.rule)
 
 
 def test_a_stopper_that_knows_when_to_stop_has_the_best_curve():
@@ -206,16 +190,30 @@ def test_a_stopper_that_knows_when_to_stop_has_the_best_curve():
     labels, settles = generator.integers(2, size=200), generator.integers(10, size=200)
     answers = np.where(np.arange(10)[:, None] >= settles, labels, 1 - labels)
     trace = Trace(np.eye(2)[answers], labels)
-    headline = speed_accuracy(trace, stopper=(np.arange(10)[:, None] >= settles) * 0.9).headline
-    assert headline["area stopper"] > 0.95
-    assert headline["area deadline"] < 0.6
+    rows = speed_accuracy(trace, stopper=(np.arange(10)[:, None] >= settles) * 0.9, draws=2)
+    assert value_of(rows, "area", rule="stopper") > 0.95
+    assert value_of(rows, "area", rule="deadline") < 0.6
 
 
-def test_costs_are_in_the_unit_asked_for():
-    trace = Trace(np.zeros((3, 1, 2)), np.array([0]), **facts(operations=(5, 5, 0), updates=(1, 2, 3)))
-    assert speed_accuracy(trace).curves["deadline"].cost.tolist() == [1, 2, 3]
-    assert speed_accuracy(trace, unit="updates").curves["deadline"].cost.tolist() == [1, 3, 6]
-    assert speed_accuracy(trace, unit="operations").curves["threshold"].cost.tolist() == [5, 10]
+def test_costs_are_in_the_unit_of_their_rows():
+    trace = trace_of(np.zeros((3, 1, 2)), [0], operations=(5, 5, 0), updates=(1, 2, 3))
+    rows = speed_accuracy(trace, draws=2)
+    for unit, ends in (("steps", (1, 3)), ("operations", (5, 10))):
+        for rule in ("threshold", "deadline"):
+            at_cost = curve_of(rows, "accuracy_at_cost", rule=rule, unit=unit)
+            assert (min(at_cost), max(at_cost)) == ends
+    assert set(speed_accuracy(Trace(trace.logits, trace.labels), draws=2).unit.dropna()) == {"steps"}
+
+
+@given(traces(), st.integers(0, 2**16))
+def test_draws_are_the_numbers_of_the_drawn_items(trace, seed):
+    rows = speed_accuracy(trace, draws=3, seed=seed)
+    for drawn, items in enumerate(draw_items(trace.items, 3, seed)):
+        again = speed_accuracy(trace.select(items), draws=2)
+        for metric, rule in (("area", "threshold"), ("cost_to_95", "deadline"), ("area_above_deadline", "threshold")):
+            row = rows[(rows.metric == metric) & (rows.rule == rule)].iloc[0]
+            expected = value_of(again, metric, rule=rule)
+            assert row.draws[drawn] == pytest.approx(expected, rel=1e-5, abs=1e-6, nan_ok=True)
 
 
 def test_bad_input_is_refused():
@@ -225,12 +223,10 @@ def test_bad_input_is_refused():
             threshold_curve(scores, right, cost)
     with pytest.raises(InputError, match=r"scores have shape \(3, 2\), the trace has \(time, items\) \(2, 3\)"):
         threshold_curve(np.ones((3, 2)), right, cost)
-    with pytest.raises(InputError, match=r"answers have shape \(2, 3\) and costs \(3,\)"):
+    with pytest.raises(InputError, match=r"predictions have shape \(2, 3\) and costs \(3,\)"):
         deadline_curve(right, np.arange(3.0))
     with pytest.raises(InputError, match="costs fall"):
         deadline_curve(right, cost[::-1])
     curve = deadline_curve(right, cost)
     with pytest.raises(InputError, match="begins at 2 and ends at 1"):
         curve.area(2, 1)
-    with pytest.raises(InputError, match="a curve of 1 points"):
-        curve.thinned(1)

@@ -1,6 +1,5 @@
-"""Selection latency against the paper's definition read literally, and galleries that do not depend on order."""
+"""Selection latency against the paper's definition read literally, and orders that do not depend on the trace's."""
 
-import json
 import math
 
 import numpy as np
@@ -8,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascaded.analysis.latency import gallery, selection_latency
+from cascaded.analysis.latency import by_latency, selection_latency, selection_latency_rows
 from cascaded.analysis.outputs import softmax
+from cascaded.analysis.statistics import draw_items
 from cascaded.errors import InputError
 from cascaded.traces.trace import Trace
-from tests.made_traces import facts
+from tests.hand_made import curve_of, trace_of, value_of
 
 
 @st.composite
@@ -48,7 +48,7 @@ def test_latency_is_the_papers_definition(trace, theta):
     latency = selection_latency(trace, theta=theta)
     assert latency.steps.tolist() == literal(trace, theta)
     last = softmax(trace.logits[-1]).max(axis=-1)
-    assert latency.failed == (last <= theta).mean()
+    assert latency.unsettled_fraction == (last <= theta).mean()
 
 
 def test_a_case_worked_by_hand():
@@ -57,25 +57,24 @@ def test_a_case_worked_by_hand():
     then = [[(0.8, 0.2), (0.9, 0.1), (0.9, 0.1), (0.6, 0.4)], [(0.8, 0.2), (0.9, 0.1), (0.1, 0.9), (0.6, 0.4)]]
     latency = selection_latency(of(first + then), theta=0.7)
     assert latency.steps.tolist() == [2, 1, 3, math.inf]
-    assert latency.chosen.tolist() == [0, 0, 1, 0]
+    assert latency.selected.tolist() == [0, 0, 1, 0]
     assert latency.confidence == pytest.approx([0.8, 0.9, 0.9, 0.6])
-    expected = {"theta": 0.7, "median latency": 2, "mean latency": 2, "share failed": 0.25}
-    assert latency.headline == pytest.approx(expected)
-    told = latency.to_json()
-    assert told["items at step"] == [1, 1, 1]
-    assert json.loads(json.dumps(told, allow_nan=False)) == told
+    rows = selection_latency_rows(latency)
+    expected = {"theta": 0.7, "latency_median": 2, "latency": 2, "unsettled_fraction": 0.25}
+    assert {metric: value_of(rows, metric) for metric in expected} == pytest.approx(expected)
+    assert curve_of(rows, "settled") == {1: 0.25, 2: 0.5, 3: 0.75}
 
 
 def test_below_one_half_one_and_the_same_class_must_hold():
     # some class is above .3 at every step, but none is throughout: the second holds from step 2 on
     latency = selection_latency(of([[(0.6, 0.1, 0.3)], [(0.4, 0.35, 0.25)], [(0.25, 0.35, 0.4)]]), theta=0.3)
     assert latency.steps.tolist() == [2]
-    assert latency.chosen.tolist() == [1]  # although the third is likelier at the end
+    assert latency.selected.tolist() == [1]  # although the third is likelier at the end
 
 
 @given(traces())
 def test_what_holds_above_one_half_is_the_last_answer(trace):
-    assert np.array_equal(selection_latency(trace, theta=0.5).chosen, trace.logits[-1].argmax(axis=-1))
+    assert np.array_equal(selection_latency(trace, theta=0.5).selected, trace.logits[-1].argmax(axis=-1))
 
 
 @given(traces(), st.floats(0, 0.8), st.floats(0, 0.19))
@@ -94,29 +93,42 @@ def test_the_order_of_items_changes_nothing(trace, seed):
 @given(st.integers(1, 40), st.floats(0, 1, exclude_max=True), st.integers(0, 2**16))
 def test_theta_is_chosen_so_that_the_share_asked_for_fails(items, failing, seed):
     logits = np.random.default_rng(seed).normal(size=(3, items, 4))  # no ties
-    latency = selection_latency(Trace(logits, np.zeros(items, dtype=np.int64)), failing=failing)
-    assert round(latency.failed * items) == round(failing * items)
+    latency = selection_latency(Trace(logits, np.zeros(items, dtype=np.int64)), unsettled_fraction=failing)
+    assert round(latency.unsettled_fraction * items) == round(failing * items)
 
 
 def test_ties_fail_together_and_the_true_share_is_told():
     p = [[(0.9, 0.1)] * 3 + [(0.7, 0.3)] * 2]
-    latency = selection_latency(of(p), failing=0.2)
+    latency = selection_latency(of(p), unsettled_fraction=0.2)
     assert latency.theta == pytest.approx(0.7)
-    assert latency.headline["share failed"] == 0.4
-    assert selection_latency(of(p), failing=0).failed == 0
+    assert value_of(selection_latency_rows(latency), "unsettled_fraction") == 0.4
+    assert selection_latency(of(p), unsettled_fraction=0).unsettled_fraction == 0
 
 
 def test_those_that_are_wholly_sure_do_not_fail():
-    latency = selection_latency(Trace(np.tile([100.0, 0], (2, 5, 1)), np.zeros(5, dtype=np.int64)), failing=0.4)
+    latency = selection_latency(
+        Trace(np.tile([100.0, 0], (2, 5, 1)), np.zeros(5, dtype=np.int64)), unsettled_fraction=0.4
+    )
     assert latency.theta < 1
     assert latency.steps.tolist() == [1] * 5
 
 
 def test_where_all_fail_no_latency_is_known():
-    headline = selection_latency(of([[(0.6, 0.4)]]), theta=0.9).headline
-    assert math.isnan(headline["median latency"])
-    assert math.isnan(headline["mean latency"])
-    assert headline["share failed"] == 1
+    rows = selection_latency_rows(selection_latency(of([[(0.6, 0.4)]]), theta=0.9))
+    assert math.isnan(value_of(rows, "latency_median"))
+    assert math.isnan(value_of(rows, "latency"))
+    assert value_of(rows, "unsettled_fraction") == 1
+
+
+@given(traces(), st.integers(0, 2**16))
+def test_draws_are_the_numbers_of_the_drawn_items(trace, seed):
+    latency = selection_latency(trace, theta=0.5)
+    rows = selection_latency_rows(latency, draws=3, seed=seed)
+    for drawn, items in enumerate(draw_items(trace.items, 3, seed)):
+        again = selection_latency_rows(selection_latency(trace.select(items), theta=0.5), draws=2)
+        for metric in ("latency", "latency_median", "unsettled_fraction"):
+            draws = rows[rows.metric == metric].iloc[0].draws
+            assert draws[drawn] == pytest.approx(value_of(again, metric), nan_ok=True)
 
 
 def by_hand():
@@ -126,50 +138,39 @@ def by_hand():
     return of(steps, labels=[0, 0, 1, 1, 0])
 
 
-def test_a_gallery_worked_by_hand():
+def of_class(trace, order, label):
+    return order[trace.labels[order] == label].tolist()
+
+
+def test_an_order_worked_by_hand():
     trace = by_hand()
-    shown = gallery(trace, selection_latency(trace, theta=0.7), each=2)
-    assert shown.overall.fastest.tolist() == [1, 0]
-    assert shown.overall.slowest.tolist() == [4, 3]
-    assert shown.by_class[1].fastest.tolist() == [2, 3]
-    assert shown.by_class[0].slowest.tolist() == [4, 0]
-    told = shown.to_json()
-    assert told["overall"]["slowest"][0] == {
-        "item": 4,
-        "index": 4,
-        "label": int(trace.labels[4]),
-        "latency": None,
-        "failed": True,
-    }
-    assert told["by class"]["1"]["fastest"][0] == {"item": 2, "index": 2, "label": 1, "latency": 2, "failed": False}
-    json.dumps(told, allow_nan=False)
+    order = by_latency(trace, selection_latency(trace, theta=0.7))
+    assert order[:2].tolist() == [1, 0]
+    assert order[::-1][:2].tolist() == [4, 3]
+    assert of_class(trace, order, 1) == [2, 3]
+    assert of_class(trace, order, 0)[::-1][:2] == [4, 0]
 
 
-def test_a_gallery_of_right_answers_shows_no_other():
-    trace = by_hand()  # the chosen class is always the first
-    shown = gallery(trace, selection_latency(trace, theta=0.7), only_right=True, per_class=False)
-    assert shown.overall.fastest.tolist() == [1, 0, 4]
-    assert shown.by_class == {}
+def test_an_order_of_correct_items_has_no_other():
+    trace = by_hand()  # the selected class is always the first
+    assert by_latency(trace, selection_latency(trace, theta=0.7), only_correct=True).tolist() == [1, 0, 4]
 
 
-@given(traces(), st.integers(1, 5), st.booleans(), st.integers(0, 2**16))
-def test_a_gallery_does_not_depend_on_the_order_of_items(trace, each, only_right, seed):
+@given(traces(), st.booleans(), st.integers(0, 2**16))
+def test_the_order_by_latency_does_not_depend_on_that_of_the_trace(trace, only_correct, seed):
     other = trace.select(np.random.default_rng(seed).permutation(trace.items))
-    shown = []
-    for one in (trace, other):
-        told = gallery(one, selection_latency(one, theta=0.5), each=each, only_right=only_right)
-        ends = {label: (end.fastest, end.slowest) for label, end in [("all", told.overall), *told.by_class.items()]}
-        shown.append({label: [one.indices[places].tolist() for places in end] for label, end in ends.items()})
-    assert shown[0] == shown[1]
+    found = [
+        one.indices[by_latency(one, selection_latency(one, theta=0.5), only_correct)].tolist() for one in (trace, other)
+    ]
+    assert found[0] == found[1]
 
 
-@given(traces(), st.integers(1, 5))
-def test_nothing_outside_a_gallery_is_faster_than_its_fastest(trace, each):
+@given(traces())
+def test_latencies_never_fall_along_the_order(trace):
     latency = selection_latency(trace, theta=0.5)
-    for label, end in gallery(trace, latency, each=each).by_class.items():
-        of_class = sorted(latency.steps[trace.labels == label])
-        assert latency.steps[end.fastest].tolist() == of_class[:each]
-        assert latency.steps[end.slowest].tolist() == of_class[::-1][:each]
+    order = by_latency(trace, latency)
+    assert latency.steps[order].tolist() == sorted(latency.steps)
+    assert sorted(order.tolist()) == list(range(trace.items))
 
 
 def test_bad_input_is_refused():
@@ -178,17 +179,15 @@ def test_bad_input_is_refused():
         with pytest.raises(InputError, match="give 0 or more and less than 1"):
             selection_latency(trace, theta=theta)
     for failing in (-0.1, 1.0, math.nan):
-        with pytest.raises(InputError, match="failing is"):
-            selection_latency(trace, failing=failing)
+        with pytest.raises(InputError, match="unsettled_fraction is"):
+            selection_latency(trace, unsettled_fraction=failing)
     latency = selection_latency(trace)
-    with pytest.raises(InputError, match="0 of the fastest"):
-        gallery(trace, latency, each=0)
     with pytest.raises(InputError, match="the trace has 1 items, the latency is of 2"):
-        gallery(trace.select(np.array([0])), latency)
-    noisy = Trace(trace.logits, trace.labels, **facts(noise="focus", protocol="persistent", trials=2))
-    with pytest.raises(InputError, match="in 2 trials: take one of them"):
-        gallery(noisy, latency)
-    strange = Trace(trace.logits, trace.labels, **facts(data="svhn", in_distribution=False))
+        by_latency(trace.select(np.array([0])), latency)
+    noisy = trace_of(trace.logits, trace.labels, noise="focus", protocol="persistent", trials=2)
+    with pytest.raises(InputError, match="2 trials per image: take one of them"):
+        by_latency(noisy, latency)
+    strange = trace_of(trace.logits, trace.labels, data="svhn", in_distribution=False)
     with pytest.raises(InputError, match="svhn"):
-        gallery(strange, latency)
-    assert gallery(strange, latency, per_class=False).overall.fastest.tolist() == [1, 0]
+        by_latency(strange, latency, only_correct=True)
+    assert by_latency(strange, latency).tolist() == [1, 0]

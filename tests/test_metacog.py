@@ -1,13 +1,13 @@
-"""MetaCog: the paper's recipe, against the same written out, and the same from the same seed."""
+"""MetaCog: the paper's config, against the same written out, and the same from the same seed."""
 
 import numpy as np
 import pytest
 import torch
 
-from cascaded.analysis.metacog import MetaCog, MetaCogRecipe, train_metacog
+from cascaded.analysis.metacog import MetaCog, MetaCogConfig, train_metacog
 from cascaded.errors import InputError
 
-QUICK = MetaCogRecipe(hidden=16, epochs=30, batch=32)
+QUICK = MetaCogConfig(hidden=16, epochs=30, batch_size=32)
 
 
 def blobs(items=200, features=5, seed=0, apart=3.0):
@@ -18,22 +18,22 @@ def blobs(items=200, features=5, seed=0, apart=3.0):
     return (100 + 7 * x).astype(np.float32), known
 
 
-def plain(features, known, recipe, seed):
+def plain(features, known, config, seed):
     """The same network in double precision, written out, trained by Adam one parameter at a time."""
     generator, random = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
-    start = MetaCog(features.shape[1], recipe.hidden, generator)
+    start = MetaCog(features.shape[1], config.hidden, generator)
     W1, b1, w2, b2 = (each.detach().double().requires_grad_() for each in start.parameters())
     x = torch.from_numpy((features - features.mean(axis=0)) / features.std(axis=0)).double()
     y = torch.from_numpy(known).double()
-    adam = torch.optim.Adam([W1, b1, w2, b2], recipe.rate, weight_decay=recipe.decay, foreach=False)
-    for _ in range(recipe.epochs):
+    adam = torch.optim.Adam([W1, b1, w2, b2], config.lr, weight_decay=config.weight_decay, foreach=False)
+    for _ in range(config.epochs):
         order = torch.randperm(len(x), generator=generator)
-        for first in range(0, len(x), recipe.batch):
-            items = order[first : first + recipe.batch]
+        for first in range(0, len(x), config.batch_size):
+            items = order[first : first + config.batch_size]
             z = (x[items] @ W1.T + b1).clamp(min=0)
-            if recipe.dropout:
-                silent = random.random(z.shape, dtype=np.float32) < recipe.dropout
-                z = torch.where(torch.from_numpy(silent), 0, z / (1 - recipe.dropout))
+            if config.dropout:
+                silent = random.random(z.shape, dtype=np.float32) < config.dropout
+                z = torch.where(torch.from_numpy(silent), 0, z / (1 - config.dropout))
             p = (z @ w2[0] + b2).sigmoid()
             loss = -(y[items] * p.log() + (1 - y[items]) * (1 - p).log()).mean()
             adam.zero_grad()
@@ -44,9 +44,9 @@ def plain(features, known, recipe, seed):
 
 @pytest.mark.parametrize("dropout", [0, 0.5, 0.2])
 def test_training_is_adam_on_the_cross_entropy_with_dropout(dropout):
-    (x, known), recipe = blobs(), MetaCogRecipe(hidden=8, dropout=dropout, epochs=5, batch=64, decay=0.1)
-    scores = train_metacog(x, known, recipe, seed=4).scores(x)
-    assert scores == pytest.approx(plain(x, known, recipe, 4), rel=1e-3, abs=1e-4)
+    (x, known), config = blobs(), MetaCogConfig(hidden=8, dropout=dropout, epochs=5, batch_size=64, weight_decay=0.1)
+    scores = train_metacog(x, known, config, seed=4).scores(x)
+    assert scores == pytest.approx(plain(x, known, config, 4), rel=1e-3, abs=1e-4)
 
 
 def test_known_items_score_above_others():
@@ -57,9 +57,9 @@ def test_known_items_score_above_others():
 
 
 def test_the_defaults_are_the_papers():
-    recipe = MetaCogRecipe()
-    assert (recipe.hidden, recipe.dropout, recipe.epochs, recipe.batch) == (256, 0.5, 300, 256)
-    assert (recipe.rate, recipe.decay) == (0.001, 0.0005)
+    config = MetaCogConfig()
+    assert (config.hidden, config.dropout, config.epochs, config.batch_size) == (256, 0.5, 300, 256)
+    assert (config.lr, config.weight_decay) == (0.001, 0.0005)
 
 
 def test_the_same_seed_gives_the_same_and_another_one_another():
@@ -70,7 +70,7 @@ def test_the_same_seed_gives_the_same_and_another_one_another():
 
 
 def test_all_classifiers_of_one_shape_start_from_the_same_weights():
-    still = MetaCogRecipe(hidden=16, epochs=1, rate=1e-30)
+    still = MetaCogConfig(hidden=16, epochs=1, lr=1e-30)
     one, other = (train_metacog(*blobs(seed=seed), still) for seed in (0, 1))
     assert torch.equal(one.hidden.weight, other.hidden.weight)
     assert one.hidden.weight.abs().max() <= 5**-0.5
@@ -102,10 +102,10 @@ def test_scores_of_many_items_are_those_of_each():
     assert net.scores(many)[::60] == pytest.approx(np.full(200, net.scores(x)[0]), rel=1e-5)
 
 
-@pytest.mark.parametrize("option", [{"hidden": 0}, {"dropout": 1.0}, {"rate": 0}, {"epochs": 0}, {"batch": 0}])
-def test_recipes_that_cannot_be_trained_are_refused(option):
+@pytest.mark.parametrize("option", [{"hidden": 0}, {"dropout": 1.0}, {"lr": 0}, {"epochs": 0}, {"batch_size": 0}])
+def test_configs_that_cannot_be_trained_are_refused(option):
     with pytest.raises(InputError, match="cannot be trained: give sizes of at least 1"):
-        MetaCogRecipe(**option)
+        MetaCogConfig(**option)
 
 
 def test_wrong_input_is_refused():

@@ -1,6 +1,5 @@
 """Out-of-distribution detection: figures against scikit-learn, and a signal that only the steps in between carry."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,19 +10,18 @@ from scipy.special import softmax as scipy_softmax
 from scipy.stats import entropy as scipy_entropy
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from cascaded.analysis.metacog import MetaCogRecipe, train_metacog
-from cascaded.analysis.ood import BASELINE, FORMS, OutOfDistribution, Pair, auroc, features, fpr_at, out_of_distribution
+from cascaded.analysis.metacog import MetaCogConfig, train_metacog
+from cascaded.analysis.ood import DETECTORS, Pair, auroc, features, fpr_at, out_of_distribution
 from cascaded.errors import InputError
-from cascaded.traces.trace import Trace
-from tests.made_traces import facts, with_facts
+from tests.hand_made import trace_of, value_of
 
-QUICK = MetaCogRecipe(hidden=32, epochs=12, batch=64)
+QUICK = MetaCogConfig(hidden=32, epochs=12, batch_size=64)
 scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 0.75, 2.0, np.inf]) | st.floats(-3, 3), min_size=1, max_size=40)
 
 
-def made(items=6, steps=4, classes=3, seed=0, **told):
+def made(items=6, steps=4, classes=3, seed=0, **about):
     logits = np.random.default_rng(seed).normal(size=(steps, items, classes))
-    return Trace(logits, np.zeros(items, dtype=np.int64), **facts(**told))
+    return trace_of(logits, np.zeros(items, dtype=np.int64), **about)
 
 
 def planted(items, seed, strange, where):
@@ -50,14 +48,14 @@ def test_features_are_each_step_after_the_other():
             "softmax": [p[t, item, k] for t in range(3) for k in range(4)],
             "logits": [trace.logits[t, item, k] for t in range(3) for k in range(4)],
         }
-        for form in FORMS:
+        for form in DETECTORS:
             assert features(trace, form)[item] == pytest.approx(expected[form], rel=1e-6)
             k = len(expected[form]) // 3
             assert features(trace, form, last=True)[item] == pytest.approx(expected[form][-k:], rel=1e-6)
 
 
-def test_an_unknown_form_is_refused():
-    with pytest.raises(InputError, match="form is 'max': say msp, entropy, softmax or logits"):
+def test_an_unknown_detector_is_refused():
+    with pytest.raises(InputError, match="detector is 'max': choose one of msp, entropy, softmax, logits"):
         features(made(), "max")
 
 
@@ -104,70 +102,74 @@ def test_scores_that_cannot_be_compared_are_refused():
     with pytest.raises(InputError, match="nan, which is neither above nor below"):
         fpr_at(np.array([np.nan]), np.zeros(2))
     for tpr in (0, 1.1, np.nan):
-        with pytest.raises(InputError, match="give a share above 0, up to 1"):
+        with pytest.raises(InputError, match="give a fraction above 0, up to 1"):
             fpr_at(np.zeros(2), np.zeros(2), tpr)
+
+
+def number(rows, metric, detector, reads="last", ood_data="mean"):
+    return value_of(rows, metric, detector=detector, reads=reads, ood_data=ood_data)
 
 
 def test_a_signal_at_steps_in_between_is_found_by_all_steps_and_not_by_the_last():
     inside, outside = planted_pairs(slice(1, 5))
-    found = out_of_distribution(inside, {"strange": outside}, recipe=QUICK, quiet=True)
-    for form in FORMS:
-        assert found.headline[f"auroc {form} all"] > 0.9, form
+    rows = out_of_distribution(inside, {"strange": outside}, config=QUICK, quiet=True, draws=2)
+    for detector in DETECTORS:
+        assert number(rows, "auroc", detector, "all") > 0.9, detector
         # chance, give or take the error of an area from 400 and 300 items
-        assert found.headline[f"auroc {form} last"] == pytest.approx(0.5, abs=0.08), form
-        assert found.headline[f"fpr {form} all"] < 0.6 < 0.8 < found.headline[f"fpr {form} last"], form
-    assert found.headline["auroc baseline"] == pytest.approx(0.5, abs=0.08)
+        assert number(rows, "auroc", detector) == pytest.approx(0.5, abs=0.08), detector
+        assert number(rows, "fpr95", detector, "all") < 0.6 < 0.8 < number(rows, "fpr95", detector), detector
+        won = number(rows, "auroc", detector, "all") - number(rows, "auroc", detector)
+        assert value_of(rows, "auroc_gain", detector=detector, ood_data="mean") == pytest.approx(won)
+    assert number(rows, "auroc", "baseline") == pytest.approx(0.5, abs=0.08)
 
 
 def test_a_signal_at_the_last_step_is_found_by_both_and_by_the_baseline():
     inside, outside = planted_pairs(slice(5, 6))
-    found = out_of_distribution(inside, {"strange": outside}, recipe=QUICK, quiet=True)
-    for way in ("msp last", "logits last", "msp all", "entropy all", "baseline"):
-        assert found.headline[f"auroc {way}"] > 0.75, way
+    rows = out_of_distribution(inside, {"strange": outside}, config=QUICK, quiet=True, draws=2)
+    for detector, reads in (("msp", "last"), ("logits", "last"), ("msp", "all"), ("entropy", "all")):
+        assert number(rows, "auroc", detector, reads) > 0.75, detector
+    assert number(rows, "auroc", "baseline") > 0.75
 
 
 def test_nothing_is_learnt_where_there_is_nothing():
     inside, outside = planted_pairs(slice(0, 0))
-    found = out_of_distribution(inside, {"like it": outside}, recipe=QUICK, quiet=True)
-    assert [found.headline[f"auroc {form} all"] for form in FORMS] == pytest.approx([0.5] * 4, abs=0.08)
+    rows = out_of_distribution(inside, {"like it": outside}, config=QUICK, quiet=True, draws=2)
+    found = [number(rows, "auroc", detector, "all") for detector in DETECTORS]
+    assert found == pytest.approx([0.5] * 4, abs=0.08)
 
 
 def test_the_baseline_is_the_last_confidence():
     inside, outside = planted_pairs(slice(5, 6))
-    found = out_of_distribution(inside, {"strange": outside}, recipe=MetaCogRecipe(hidden=1, epochs=1), quiet=True)
+    config = MetaCogConfig(hidden=1, epochs=1)
+    rows = out_of_distribution(inside, {"strange": outside}, config=config, quiet=True, draws=2)
     sure = [scipy_softmax(pair.test.logits[-1], axis=-1).max(axis=-1) for pair in (inside, outside)]
-    assert found.headline["auroc baseline"] == pytest.approx(slow_auroc(*sure))
+    assert number(rows, "auroc", "baseline") == pytest.approx(slow_auroc(*sure))
     threshold = np.sort(sure[0])[400 - 380]  # 380 of 400 are as sure
-    assert found.headline["fpr baseline"] == pytest.approx(np.mean(sure[1] >= threshold))
+    assert number(rows, "fpr95", "baseline") == pytest.approx(np.mean(sure[1] >= threshold))
 
 
-def test_the_headline_is_the_mean_over_outside_sets_and_results_are_json():
+def test_means_are_over_ood_sets_and_other_sets_change_nothing():
     inside, near = planted_pairs(slice(0, 0))
     far = planted_pairs(slice(0, 6))[1]
-    outside = {"near": near, "far": far}
-    recipe = MetaCogRecipe(hidden=4, epochs=2)
-    found = out_of_distribution(inside, outside, recipe=recipe, quiet=True)
-    for way in ("softmax all", "entropy last", "baseline"):
-        each = [found.pairs[name][way] for name in outside]
-        assert found.headline[f"auroc {way}"] == pytest.approx((each[0].auroc + each[1].auroc) / 2)
-        assert found.headline[f"fpr {way}"] == pytest.approx((each[0].fpr + each[1].fpr) / 2)
-    assert len(found.headline) == 2 * (2 * len(FORMS) + 1) + 2 * len(FORMS)
-    for form in FORMS:
-        won = found.headline[f"fpr {form} last"] - found.headline[f"fpr {form} all"]
-        assert found.headline[f"fpr gain {form}"] == pytest.approx(won)
-    told = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert told["pairs"]["far"]["msp all"]["auroc"] == found.pairs["far"]["msp all"].auroc
-    alone = out_of_distribution(inside, {"far": far}, recipe=recipe, quiet=True)
-    assert alone.pairs["far"] == found.pairs["far"]  # other sets in the same call change nothing
+    config = MetaCogConfig(hidden=4, epochs=2)
+    rows = out_of_distribution(inside, {"near": near, "far": far}, config=config, quiet=True, draws=2)
+    for detector, reads in (("softmax", "all"), ("entropy", "last"), ("baseline", "last")):
+        for metric in ("auroc", "fpr95"):
+            each = [number(rows, metric, detector, reads, name) for name in ("near", "far")]
+            assert number(rows, metric, detector, reads) == pytest.approx(np.mean(each))
+    alone = out_of_distribution(inside, {"far": far}, config=config, quiet=True, draws=2)
+    for detector in DETECTORS:
+        one, other = (number(each, "auroc", detector, "all", "far") for each in (rows, alone))
+        assert one == other
 
 
-def test_progress_is_told_unless_quiet(capsys, monkeypatch):
+def test_progress_is_shown_unless_quiet(capsys, monkeypatch):
     monkeypatch.setattr("cascaded.progress.EVERY", 0.0)
     inside, outside = planted_pairs(slice(0, 0))
-    recipe = MetaCogRecipe(hidden=1, epochs=1)
-    out_of_distribution(inside, {"svhn": outside}, recipe=recipe)
-    assert "detecting svhn from logits last: 8/8" in capsys.readouterr().err
-    out_of_distribution(inside, {"svhn": outside}, recipe=recipe, quiet=True)
+    config = MetaCogConfig(hidden=1, epochs=1)
+    out_of_distribution(inside, {"svhn": outside}, config=config, draws=2)
+    assert "detecting svhn: logits, last: 8/8" in capsys.readouterr().err
+    out_of_distribution(inside, {"svhn": outside}, config=config, quiet=True, draws=2)
     assert capsys.readouterr().err == ""
 
 
@@ -183,10 +185,10 @@ def test_progress_is_told_unless_quiet(capsys, monkeypatch):
     ],
 )
 def test_traces_of_different_networks_are_refused(other, message):
-    told = {"weights": "a" * 64, "run": "runs/td"}
+    about = {"weights": "a" * 64, "run": "runs/td", "schedule": "cascaded"}
     with pytest.raises(InputError, match=message):
-        Pair(made(**told), made(**told | other))
-    inside, outside = Pair(made(**told), made(**told)), Pair(made(**told | other), made(**told | other))
+        Pair(made(**about), made(**about | other))
+    inside, outside = Pair(made(**about), made(**about)), Pair(made(**about | other), made(**about | other))
     with pytest.raises(InputError, match=message):
         out_of_distribution(inside, {"svhn": outside}, quiet=True)
 
@@ -196,29 +198,29 @@ def test_traces_of_different_length_are_refused():
         Pair(made(), made(steps=5))
     with pytest.raises(InputError, match="number of classes 3, the other 2"):
         Pair(made(), made(classes=2))
-    with pytest.raises(InputError, match="there is no outside set"):
+    with pytest.raises(InputError, match="there is no OOD set"):
         out_of_distribution(Pair(made(), made()), {})
 
 
 def test_a_moved_run_is_still_the_same_network():
-    told = {"weights": "a" * 64}
-    assert Pair(made(run="runs/td", **told), made(run="elsewhere/td", **told)).test.provenance.run == "elsewhere/td"
+    about = {"weights": "a" * 64}
+    assert Pair(made(run="runs/td", **about), made(run="elsewhere/td", **about)).test.provenance.run == "elsewhere/td"
 
 
 def test_images_that_are_trained_on_are_not_scored():
-    told = {"data": "cifar10", "split": "test", "images": "f" * 64}
-    whole = made(items=10, **told)
-    with pytest.raises(InputError, match="both show image 4 of one source, 1 are in both"):
+    about = {"data": "cifar10", "split": "test", "images": "f" * 64}
+    whole = made(items=10, **about)
+    with pytest.raises(InputError, match="have 1 images in common, the first is image 4"):
         Pair(whole.select(np.arange(5)), whole.select(np.arange(4, 10)))
     assert Pair(whole.select(np.arange(5)), whole.select(np.arange(5, 10))).test.items == 5
-    other = with_facts(whole, images="e" * 64)
+    other = replace(whole, provenance=replace(whole.provenance, images="e" * 64))
     assert Pair(other, whole).test.items == 10
 
 
 def test_splits_of_two_names_that_are_one_file_are_found_out():
     trace = made(data="tiny", split="validation", images="f" * 64)
-    other = with_facts(trace, split="test")
-    with pytest.raises(InputError, match="tiny validation and tiny test both show image"):
+    other = replace(trace, config=replace(trace.config, split="test"))
+    with pytest.raises(InputError, match=r"tiny validation.* and tiny test.* images in common"):
         Pair(trace, other)
 
 
@@ -227,29 +229,26 @@ def test_classifiers_are_trained_on_validation_images_of_both_sides(monkeypatch)
 
     def train(features, known, **options):
         seen.append((features[known].copy(), features[~known].copy()))
-        return train_metacog(features, known, recipe=MetaCogRecipe(epochs=1), seed=0)
+        return train_metacog(features, known, MetaCogConfig(epochs=1), seed=0)
 
     monkeypatch.setattr("cascaded.analysis.ood.train_metacog", train)
     inside, outside = (Pair(made(seed=s), made(seed=s + 1)) for s in (0, 2))
-    out_of_distribution(inside, {"x": outside}, quiet=True)
+    out_of_distribution(inside, {"x": outside}, quiet=True, draws=2)
     read = features(inside.validation, "msp"), features(outside.validation, "msp")
     assert np.array_equal(seen[0][0], read[0])
     assert np.array_equal(seen[0][1], read[1])
 
 
-def test_intervals_hold_their_figures_and_are_those_of_drawn_images():
-    rng = np.random.default_rng(0)
-    row = {
-        BASELINE: (rng.normal(1, 1, 400), rng.normal(0, 1, 300)),
-        "msp all": (rng.normal(2, 1, 400), rng.normal(0, 1, 300)),
-        "msp last": (rng.normal(1.5, 1, 400), rng.normal(0, 1, 300)),
-    }
-    found = OutOfDistribution({"x": row}, MetaCogRecipe(), 0)
-    intervals = found.intervals(draws=300)
-    assert set(intervals) == set(found.headline)
-    for name, each in intervals.items():
-        assert each.low < each.value == found.headline[name] < each.high
-    fresh = [auroc(rng.normal(1, 1, 400), rng.normal(0, 1, 300)) for _ in range(300)]
-    assert intervals["auroc baseline"].sem == pytest.approx(np.std(fresh), rel=0.25)
-    assert found.intervals(draws=5) == found.intervals(draws=5)
-    assert found.intervals(draws=5, seed=1) != found.intervals(draws=5)
+def test_draws_are_as_wide_as_new_samples():
+    inside, outside = planted_pairs(slice(0, 0))
+    config = MetaCogConfig(hidden=1, epochs=1)
+    rows = out_of_distribution(inside, {"x": outside}, config=config, quiet=True, draws=100)
+    for row in rows.itertuples():
+        assert row.draws.min() <= row.value <= row.draws.max()
+    of_baseline = (rows.detector == "baseline") & (rows.metric == "auroc") & (rows.ood_data == "x")
+    deviation = float(rows[of_baseline].draws.iloc[0].std())
+    fresh = []
+    for k in range(60):
+        pairs = [planted(400, 100 + k, False, slice(0, 0)), planted(300, 900 + k, True, slice(0, 0))]
+        fresh.append(auroc(*(scipy_softmax(trace.logits[-1], axis=-1).max(axis=-1) for trace in pairs)))
+    assert deviation == pytest.approx(np.std(fresh), rel=0.3)

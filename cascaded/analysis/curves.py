@@ -1,38 +1,42 @@
-"""Speed against accuracy: what stopping early saves, and what it costs.
+"""Speed against accuracy: the accuracy that a mean cost buys under a stopping rule.
 
 An item stops at the first step whose score is above theta, or at the last step:
 
-    s(theta) = min { t | score_t > theta }, or T        cost(theta) = mean c_s        accuracy(theta) = mean right_s
+    s(theta) = min { t | score_t > theta }, or T        cost(theta) = mean c_s        accuracy(theta) = mean correct_s
 
-Sweeping theta from 0 to 1 draws a curve. Every distinct one is here: nothing is sampled.
+Sweeping theta from 0 to 1 gives a curve. It has every distinct point: thresholds are not sampled.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Float64, Int64
 
 from cascaded.analysis import outputs
-from cascaded.analysis.statistics import plain
+from cascaded.analysis.rows import DRAWS, Rows
+from cascaded.analysis.statistics import mean_of
 from cascaded.errors import InputError
 from cascaded.traces.trace import Trace, Unit
 
-LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
+GRID = 101
+"""Costs at which a curve is evaluated: the same ones for all seeds, so that means over seeds are of equal costs."""
+UNITS: tuple[Unit, ...] = ("steps", "operations")
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Accuracy against cost, one point for each way to stop, cheapest first. Between two points one draws lots.
+    """Accuracy against cost, one point per threshold, cheapest first. Points in between choose one of two at random.
 
     Attributes:
-        cost: Mean cost of an answer; equal costs may follow each other.
-        accuracy: Share of right answers.
-        threshold: What to stop above, or the deadline.
+        cost: Mean cost of a prediction; equal costs may follow each other.
+        accuracy: Fraction of correct predictions.
+        threshold: Threshold above which items stop, or the deadline.
     """
 
     cost: Float64[np.ndarray, "conditions"]
@@ -43,8 +47,8 @@ class Curve:
         """The mean accuracy over a span of costs: the integral of accuracy over cost, divided by the span.
 
         Args:
-            first: Where the span begins; before the curve does there is no answer, and the span begins with the curve.
-            last: Where it ends; beyond the curve's end its last accuracy holds. Before the curve begins: nan.
+            first: Where the span begins, but not before the curve does.
+            last: Where it ends; beyond the curve's end it stays at its last accuracy. Before the curve begins: nan.
         """
         start = float(self.cost[0]) if first is None else float(first)
         end = float(self.cost[-1]) if last is None else float(last)
@@ -79,92 +83,66 @@ class Curve:
         share = (accuracy - self.accuracy[k - 1]) / (self.accuracy[k] - self.accuracy[k - 1])
         return float(self.cost[k - 1] + share * (self.cost[k] - self.cost[k - 1]))
 
-    def thinned(self, points: int = 200) -> Curve:
-        """At most so many of its points, evenly spread over cost, the first and the last among them; for drawing."""
-        if points < 2:
-            raise InputError(f"a curve of {points} points is asked for: its first and last make at least 2")
-        if len(self.cost) <= points:
-            return self
-        spread = np.linspace(self.cost[0], self.cost[-1], points)[1:-1]
-        kept = np.unique([0, *np.searchsorted(self.cost, spread).tolist(), len(self.cost) - 1])
-        return Curve(self.cost[kept], self.accuracy[kept], self.threshold[kept])
-
-    def to_json(self) -> dict[str, Any]:
-        """All of its points."""
-        return plain({"cost": self.cost, "accuracy": self.accuracy, "threshold": self.threshold})
-
-
-@dataclass(frozen=True)
-class SpeedAccuracy:
-    """Speed against accuracy under two or three ways to stop.
-
-    Attributes:
-        unit: What costs are counted in.
-        accuracy: At every step.
-        curves: By name: `threshold` on the confidence, `deadline`, and `stopper` if its scores were given.
-        levels: Accuracies whose costs are told.
-    """
-
-    unit: Unit
-    accuracy: Float64[np.ndarray, "time"]
-    curves: dict[str, Curve]
-    levels: tuple[float, ...] = LEVELS
-
-    @property
-    def headline(self) -> dict[str, float]:
-        """Final accuracy, for each curve its area and the cost of nearly all of that accuracy, and areas won."""
-        final = float(self.accuracy[-1])
-        told = {"accuracy": final}
-        for name, curve in self.curves.items():
-            told[f"area {name}"] = curve.area()
-            told[f"cost at 95 % of final, {name}"] = curve.cost_at(0.95 * final)
-        for name in ("threshold", "stopper"):
-            if name in self.curves:
-                told[f"{name} above deadline"] = told[f"area {name}"] - told["area deadline"]
-        return told
-
-    def to_json(self) -> dict[str, Any]:
-        """The headline, accuracy at every step, and each curve: some of its points, and the cost of each level."""
-        curves = {
-            name: {**curve.thinned().to_json(), "cost_at": {f"{a:g}": curve.cost_at(a) for a in self.levels}}
-            for name, curve in self.curves.items()
-        }
-        return plain({"headline": self.headline, "unit": self.unit, "accuracy": self.accuracy, "curves": curves})
-
 
 def speed_accuracy(
-    trace: Trace,
-    *,
-    unit: Unit = "steps",
-    stopper: Float[np.ndarray, "time items"] | None = None,
-    levels: Sequence[float] = LEVELS,
-) -> SpeedAccuracy:
-    """Measure speed against accuracy when stopping by confidence, by deadline and, if given, by a learned stopper.
+    trace: Trace, *, stopper: Float[np.ndarray, "time items"] | None = None, draws: int = DRAWS, seed: int = 0
+) -> pd.DataFrame:
+    """Measure accuracy per step, and accuracy against mean cost under two or three stopping rules.
 
     Args:
-        trace: What was said at every step.
-        unit: What costs are counted in.
-        stopper: Its scores, from 0 (go on) to 1 (stop).
-        levels: Accuracies whose costs are told.
+        trace: A recording of test images.
+        stopper: Scores of a learned stopper, from 0 (continue) to 1 (stop); adds the rule `stopper`.
+        draws: How often items are drawn for intervals.
+        seed: Seed of the draws.
     """
-    right, cost = outputs.right(trace), trace.cost(unit)
-    curves = {
-        "threshold": threshold_curve(outputs.confidence(trace), right, cost),
-        "deadline": deadline_curve(right, cost),
+    correct, rows = outputs.correct(trace), Rows(trace.items, draws, seed)
+    rows.number("accuracy", mean_of(correct[-1]))
+    rows.curve("accuracy_per_step", trace.cost("steps"), correct.mean(axis=1))
+    scores = {"threshold": outputs.confidence(trace)} | ({} if stopper is None else {"stopper": stopper})
+    for unit in UNITS:
+        if unit == "steps" or len(trace.provenance.operations) == trace.steps:
+            _add_rules(rows, correct, scores, trace.cost(unit), unit)
+    return rows.table()
+
+
+def _add_rules(
+    rows: Rows, correct: Bool[np.ndarray, "time items"], scores: dict[str, np.ndarray], cost: np.ndarray, unit: Unit
+) -> None:
+    """Add the curve of every rule; and in steps, their numbers."""
+    by_step, n = correct.astype(float), correct.shape[1]
+    drawn: dict[str, Callable[[np.ndarray], Curve]] = {
+        "deadline": lambda counts: Curve(cost, by_step @ counts / n, cost)
     }
-    if stopper is not None:
-        curves["stopper"] = threshold_curve(stopper, right, cost)
-    return SpeedAccuracy(unit, right.mean(axis=1), curves, tuple(levels))
+    drawn |= {rule: Sweep.of(each, correct, cost).curve for rule, each in scores.items()}
+    grid = np.unique(np.linspace(cost[0], cost[-1], GRID))
+    for rule, curve_of in drawn.items():
+        curve = curve_of(np.ones(n, np.int64))
+        rows.curve("accuracy_at_cost", grid, map(curve.accuracy_at, grid), rule=rule, unit=unit)
+        if unit == "steps":
+            rows.numbers(partial(_numbers_of, rule, drawn, n), rule=rule)
 
 
-def deadline_curve(right: Bool[np.ndarray, "time items"], cost: Float[np.ndarray, "time"]) -> Curve:
+def _numbers_of(
+    rule: str, drawn: dict[str, Callable[[np.ndarray], Curve]], n: int, items: Int64[np.ndarray, "items"]
+) -> dict[str, float]:
+    """Every number of the curve of some items."""
+    counts = np.bincount(items, minlength=n)
+    curve = drawn[rule](counts)
+    found = {"area": curve.area(), "cost_to_95": curve.cost_at(0.95 * float(curve.accuracy[-1]))}
+    found["cost_to_accuracy_50"] = curve.cost_at(0.5)
+    if rule != "deadline":
+        found["area_above_deadline"] = found["area"] - drawn["deadline"](counts).area()
+    return found
+
+
+def deadline_curve(correct: Bool[np.ndarray, "time items"], cost: Float[np.ndarray, "time"]) -> Curve:
     """Stop all items at the same step: a point for each, whose threshold is the step's number."""
-    _check_cost(right, cost)
-    return Curve(cost.astype(float), right.mean(axis=1), np.arange(1.0, len(cost) + 1))
+    _check_cost(correct, cost)
+    return Curve(cost.astype(float), correct.mean(axis=1), np.arange(1.0, len(cost) + 1))
 
 
 def threshold_curve(
-    scores: Float[np.ndarray, "time items"], right: Bool[np.ndarray, "time items"], cost: Float[np.ndarray, "time"]
+    scores: Float[np.ndarray, "time items"], correct: Bool[np.ndarray, "time items"], cost: Float[np.ndarray, "time"]
 ) -> Curve:
     """Stop each item at the first step whose score is above theta, for theta 0 and each one at which an item moves.
 
@@ -173,10 +151,10 @@ def threshold_curve(
 
     Args:
         scores: From 0 to 1: confidences, or a stopper's scores.
-        right: Whether the answer at each step is the true one.
-        cost: What it costs to answer at each step, from the beginning on.
+        correct: Whether the prediction at each step is correct.
+        cost: Cost of a prediction at each step, counted from the beginning.
     """
-    return Sweep.of(scores, right, cost).curve()
+    return Sweep.of(scores, correct, cost).curve()
 
 
 @dataclass(frozen=True)
@@ -186,7 +164,7 @@ class Sweep:
     Attributes:
         theta: At which the move happens; 0 for the start of every item.
         paid: What it costs.
-        won: What it wins: 1, 0 or -1 right answers.
+        won: What it wins: 1, 0 or -1 correct predictions.
         item: Whose move it is.
         items: How many there are.
     """
@@ -199,17 +177,17 @@ class Sweep:
 
     @classmethod
     def of(
-        cls, scores: Float[np.ndarray, "time items"], right: Bool[np.ndarray, "time items"], cost: np.ndarray
+        cls, scores: Float[np.ndarray, "time items"], correct: Bool[np.ndarray, "time items"], cost: np.ndarray
     ) -> Sweep:
         """All moves as theta rises from 0 to 1. Arguments as for `threshold_curve`."""
-        _check_cost(right, cost)
-        _check_scores(scores, right)
-        theta, paid, won, item = _moves(scores, right.astype(np.int64), np.asarray(cost, dtype=float))
+        _check_cost(correct, cost)
+        _check_scores(scores, correct)
+        theta, paid, won, item = _moves(scores, correct.astype(np.int64), np.asarray(cost, dtype=float))
         order = np.argsort(theta, kind="stable")
         return cls(theta[order], paid[order], won[order], item[order], scores.shape[1])
 
     def curve(self, times: Int64[np.ndarray, "items"] | None = None) -> Curve:
-        """The curve of the items, each as often as `times` says; once by default."""
+        """The curve of the items, each `times` times; once by default."""
         counts = 1 if times is None else times[self.item]
         paid, won = np.cumsum(self.paid * counts), np.cumsum(self.won * counts)
         last = np.append(self.theta[1:] > self.theta[:-1], True)  # moves at one theta are one point
@@ -218,36 +196,38 @@ class Sweep:
 
 
 def _moves(
-    scores: Float[np.ndarray, "time items"], right: np.ndarray, cost: Float64[np.ndarray, "time"]
+    scores: Float[np.ndarray, "time items"], correct: np.ndarray, cost: Float64[np.ndarray, "time"]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """For each move the theta at which it happens, what it costs, what it wins, and whose it is."""
     T, items = scores.shape
     before = np.maximum.accumulate(scores, axis=0)
     target = np.full(items, T - 1)
-    theta, paid, won, whose = [np.zeros(items)], [np.full(items, cost[0])], [right[0]], [np.arange(items)]
+    theta, paid, won, whose = [np.zeros(items)], [np.full(items, cost[0])], [correct[0]], [np.arange(items)]
     for t in range(T - 1, -1, -1):
         record = np.flatnonzero(scores[t] > before[t - 1]) if t else np.arange(items)
         moving = record[target[record] > t]  # a record at the last step leads nowhere
         to = target[moving]
         theta.append(scores[t, moving].astype(float))
         paid.append(cost[to] - cost[t])
-        won.append(right[to, moving] - right[t, moving])
+        won.append(correct[to, moving] - correct[t, moving])
         whose.append(moving)
         target[record] = t
     return np.concatenate(theta), np.concatenate(paid), np.concatenate(won), np.concatenate(whose)
 
 
-def _check_cost(right: Bool[np.ndarray, "time items"], cost: Float[np.ndarray, "time"]) -> None:
-    if right.ndim != 2 or 0 in right.shape or cost.shape != right.shape[:1]:
-        raise InputError(f"answers have shape {right.shape} and costs {cost.shape}: give (time, items) and (time,)")
-    if not (np.diff(cost) >= 0).all():
-        raise InputError("costs fall from one step to the next: give what each step costs from the beginning on")
-
-
-def _check_scores(scores: Float[np.ndarray, "time items"], right: Bool[np.ndarray, "time items"]) -> None:
-    if scores.shape != right.shape:
+def _check_cost(correct: Bool[np.ndarray, "time items"], cost: Float[np.ndarray, "time"]) -> None:
+    if correct.ndim != 2 or 0 in correct.shape or cost.shape != correct.shape[:1]:
         raise InputError(
-            f"scores have shape {scores.shape}, the trace has (time, items) {right.shape}: score that trace"
+            f"predictions have shape {correct.shape} and costs {cost.shape}: give (time, items) and (time,)"
+        )
+    if not (np.diff(cost) >= 0).all():
+        raise InputError("costs fall from one step to the next: give the cost of each step counted from the beginning")
+
+
+def _check_scores(scores: Float[np.ndarray, "time items"], correct: Bool[np.ndarray, "time items"]) -> None:
+    if scores.shape != correct.shape:
+        raise InputError(
+            f"scores have shape {scores.shape}, the trace has (time, items) {correct.shape}: score that trace"
         )
     if not ((scores >= 0) & (scores <= 1)).all():
         raise InputError(

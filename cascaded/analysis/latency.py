@@ -1,117 +1,65 @@
-"""Selection latency: how long the network takes to make up its mind about an item for good."""
+"""Selection latency: from which step on a network's prediction for an item stays above a threshold."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float64, Int64
 
 from cascaded.analysis import outputs
-from cascaded.analysis.statistics import plain
+from cascaded.analysis.rows import DRAWS, Rows
+from cascaded.analysis.statistics import mean_of
 from cascaded.errors import InputError
 from cascaded.traces.trace import Trace
+
+UNSETTLED = 0.1
+"""Fraction of items that no class is selected for, in the paper."""
 
 
 @dataclass(frozen=True)
 class SelectionLatency:
-    """When each item's class was chosen for good.
+    """From which step on the selected class of each item stays above a threshold.
 
     Attributes:
-        theta: What a class must stay above.
-        steps: Number of the first step from which one class stays above theta, from 1; infinite where none ever does.
-        chosen: That class, of several the likeliest at the end; where there is none, the last answer.
+        theta: The threshold.
+        steps: First step from which one class stays above theta, counted from 1; infinite where none does.
+        selected: That class, of several the likeliest at the end; where there is none, the last prediction.
         confidence: Of the likeliest class at that step, or at the last one where there is none.
-        time: How many steps there were.
+        time: Number of steps.
     """
 
     theta: float
     steps: Float64[np.ndarray, "items"]
-    chosen: Int64[np.ndarray, "items"]
+    selected: Int64[np.ndarray, "items"]
     confidence: Float64[np.ndarray, "items"]
     time: int
 
     @property
-    def failed(self) -> float:
-        """The share of items of which no class stays above theta. Ties can make it differ from the share asked for."""
+    def unsettled_fraction(self) -> float:
+        """Fraction of items of which no class stays above theta. Ties can make it differ from the wanted one."""
         return float(np.isinf(self.steps).mean())
 
-    @property
-    def headline(self) -> dict[str, float]:
-        """Theta, median and mean latency of the items that reach it, and the share that does not."""
-        there = self.steps[np.isfinite(self.steps)]
-        median, mean = (float(np.median(there)), float(there.mean())) if len(there) else (math.nan, math.nan)
-        return {"theta": self.theta, "median latency": median, "mean latency": mean, "share failed": self.failed}
 
-    def to_json(self) -> dict[str, Any]:
-        """The headline, and how many items were chosen at each step."""
-        there = self.steps[np.isfinite(self.steps)].astype(np.int64)
-        counts = np.bincount(there, minlength=self.time + 1)[1:]
-        return plain({"headline": self.headline, "items at step": counts, "items": len(self.steps)})
-
-
-@dataclass(frozen=True)
-class Extremes:
-    """Items at both ends, by their places in the trace; the same item is at both where there are few.
-
-    Attributes:
-        fastest: From the fastest on.
-        slowest: From the slowest on.
-    """
-
-    fastest: Int64[np.ndarray, "items"]
-    slowest: Int64[np.ndarray, "items"]
-
-
-@dataclass(frozen=True)
-class Gallery:
-    """The fastest and the slowest items, for looking at.
-
-    Attributes:
-        overall: Of all items.
-        by_class: Of each true class that has any, by its number.
-        latency: All latencies; those of failures are infinite.
-        indices: The row of each item in its source.
-        labels: The true class of each item.
-    """
-
-    overall: Extremes
-    by_class: Mapping[int, Extremes]
-    latency: Float64[np.ndarray, "items"]
-    indices: Int64[np.ndarray, "items"]
-    labels: Int64[np.ndarray, "items"]
-
-    def to_json(self) -> dict[str, Any]:
-        """For each item shown its place in the trace, its row in the source, its class and its latency."""
-        by_class = {str(label): self._told(each) for label, each in self.by_class.items()}
-        return plain({"overall": self._told(self.overall), "by class": by_class})
-
-    def _told(self, extremes: Extremes) -> dict[str, list[dict[str, Any]]]:
-        return {name: [self._item(i) for i in getattr(extremes, name).tolist()] for name in ("fastest", "slowest")}
-
-    def _item(self, i: int) -> dict[str, Any]:
-        told = {"item": i, "index": self.indices[i], "label": self.labels[i], "latency": self.latency[i]}
-        return {**told, "failed": np.isinf(self.latency[i])}
-
-
-def selection_latency(trace: Trace, *, theta: float | None = None, failing: float = 0.1) -> SelectionLatency:
+def selection_latency(
+    trace: Trace, *, theta: float | None = None, unsettled_fraction: float = UNSETTLED
+) -> SelectionLatency:
     """Find the first step from which one class stays above theta.
 
         min { t | there is a class j: p_{t',j} > theta for all t' >= t }
 
-    Whether that class is right does not matter.
+    Whether that class is the true one does not matter.
 
     Args:
-        trace: What was said at every step.
-        theta: From 0 to below 1; None chooses it by `failing`.
-        failing: The share of items of which no class is to stay above theta. These are the items whose confidence at
-            the last step is not above theta, so that theta is a quantile of the last confidences.
+        trace: A recording.
+        theta: From 0 to below 1; None chooses it by `unsettled_fraction`.
+        unsettled_fraction: Fraction of items of which no class is to stay above theta. These are the items whose
+            confidence at the last step is not above theta, so that theta is a quantile of the last confidences.
     """
     last = outputs.softmax(trace.logits[-1])
-    theta = _chosen_theta(last.max(axis=-1), failing) if theta is None else float(theta)
+    theta = _chosen_theta(last.max(axis=-1), unsettled_fraction) if theta is None else float(theta)
     if not 0 <= theta < 1:
         raise InputError(f"theta is {theta:g} and no probability is above 1: give 0 or more and less than 1")
     holds, selected = np.ones(last.shape, dtype=bool), np.ones(last.shape, dtype=bool)
@@ -126,53 +74,60 @@ def selection_latency(trace: Trace, *, theta: float | None = None, failing: floa
     return SelectionLatency(theta, steps, np.where(selected, last, -1.0).argmax(axis=-1), confidence, trace.steps)
 
 
-def gallery(
-    trace: Trace, latency: SelectionLatency, each: int = 10, per_class: bool = True, only_right: bool = False
-) -> Gallery:
-    """Pick the fastest and the slowest items; those that never settle are the slowest, and are told.
-
-    Of items as fast as each other the surer one at that step comes first, then the one that stands first in the source:
-    the order of the trace does not matter.
+def selection_latency_rows(latency: SelectionLatency, *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
+    """Mean and median latency of the items that settle, the fraction that does not, and how many have per step.
 
     Args:
-        trace: One trial an image.
-        latency: When its items were chosen.
-        each: How many of the fastest, and of the slowest.
-        per_class: Pick from each true class as well.
-        only_right: Pick from items alone whose chosen class is the true one.
+        latency: Of all items. Theta stays as it is in every draw.
+        draws: How often items are drawn for intervals.
+        seed: Seed of the draws.
     """
-    _check_gallery(trace, latency, each)
-    order = np.lexsort([trace.indices, -latency.confidence, latency.steps])
-    if per_class or only_right:
-        outputs.check_known(trace)
-    if only_right:
-        order = order[latency.chosen[order] == trace.labels[order]]
-    labels = np.unique(trace.labels[order]).tolist() if per_class else []
-    by_class = {label: _ends(order[trace.labels[order] == label], each) for label in labels}
-    return Gallery(_ends(order, each), by_class, latency.steps, trace.indices, trace.labels)
+    rows = Rows(len(latency.steps), draws, seed)
+
+    def numbers(items: np.ndarray) -> dict[str, float]:
+        steps = latency.steps[items]
+        there = steps[np.isfinite(steps)]
+        mean, median = (float(there.mean()), float(np.median(there))) if len(there) else (math.nan, math.nan)
+        return {"latency": mean, "latency_median": median}
+
+    rows.numbers(numbers)
+    rows.number("unsettled_fraction", mean_of(np.isinf(latency.steps)))
+    rows.value("theta", latency.theta)
+    steps = np.arange(1, latency.time + 1)
+    rows.curve("settled", steps, [(latency.steps <= t).mean() for t in steps])
+    return rows.table()
 
 
-def _ends(order: Int64[np.ndarray, "items"], each: int) -> Extremes:
-    return Extremes(order[:each], order[::-1][:each])
+def by_latency(trace: Trace, latency: SelectionLatency, only_correct: bool = False) -> Int64[np.ndarray, "items"]:
+    """Numbers of the items from the fastest to the slowest; those that never settle come last.
 
+    Of equally fast items the one with the higher confidence at that step comes first, then the one that stands first in
+    the source: the order of the trace does not matter.
 
-def _chosen_theta(confidence: Float64[np.ndarray, "items"], failing: float) -> float:
-    """The theta above which all but a share of the confidences are."""
-    if not 0 <= failing < 1:
-        raise InputError(f"failing is {failing:g}: let 0 or more and less than 1 of the items fail")
-    k = round(failing * len(confidence))
-    if k == 0:  # just below the least sure of all
-        return float(np.nextafter(confidence.min(), 0))
-    theta = float(np.partition(confidence, k - 1)[k - 1])
-    return min(theta, float(np.nextafter(1, 0)))  # where nearly all are wholly sure, none could be above
-
-
-def _check_gallery(trace: Trace, latency: SelectionLatency, each: int) -> None:
+    Args:
+        trace: One trial per image.
+        latency: Of its items.
+        only_correct: Leave out items whose selected class is not the true one.
+    """
     if trace.trials > 1:
-        raise InputError(f"the trace shows every image in {trace.trials} trials: take one of them with trace.trial(0)")
+        raise InputError(f"the trace has {trace.trials} trials per image: take one of them with trace.trial(0)")
     if len(latency.steps) != trace.items:
         raise InputError(
             f"the trace has {trace.items} items, the latency is of {len(latency.steps)}: compute it from this trace"
         )
-    if each < 1:
-        raise InputError(f"{each} of the fastest and slowest are asked for: show at least 1")
+    order = np.lexsort([trace.indices, -latency.confidence, latency.steps])
+    if not only_correct:
+        return order
+    outputs.check_in_distribution(trace)
+    return order[latency.selected[order] == trace.labels[order]]
+
+
+def _chosen_theta(confidence: Float64[np.ndarray, "items"], unsettled: float) -> float:
+    """The theta that all confidences but a fraction are above."""
+    if not 0 <= unsettled < 1:
+        raise InputError(f"unsettled_fraction is {unsettled:g}: give 0 or more and less than 1")
+    k = round(unsettled * len(confidence))
+    if k == 0:  # just below the lowest confidence
+        return float(np.nextafter(confidence.min(), 0))
+    theta = float(np.partition(confidence, k - 1)[k - 1])
+    return min(theta, float(np.nextafter(1, 0)))  # where nearly all confidences are 1, none could be above

@@ -1,9 +1,9 @@
-"""MetaCog: a small network that looks at what another one said over time and tells known images from others.
+"""MetaCog: a small network that reads the outputs of another one and detects out-of-distribution images.
 
     score(x) = w2 . dropout(relu(W1 x + b1)) + b2        loss = BCE(sigmoid(score), 1 if known else 0)
 
-Known and other images are shuffled together as they are; if there are more of one kind, that kind weighs more, as in
-the paper. Everything random comes from one seed: classifiers of one shape start from the same weights.
+In- and out-of-distribution images are shuffled together as they are; if there are more of one kind, that kind weighs
+more, as in the paper. Everything random comes from one seed: classifiers of one shape start from the same weights.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ CHUNK = 8192
 
 
 @dataclass(frozen=True)
-class MetaCogRecipe:
+class MetaCogConfig:
     """How a MetaCog is built and trained. The defaults are the paper's.
 
     Attributes:
         hidden: Units of the hidden layer.
-        dropout: Which share of them is silent at a training step.
-        rate: Adam's learning rate.
-        decay: Weight decay, added to the gradient.
-        epochs: How often it sees every item.
-        batch: Items a training step.
+        dropout: Fraction of them that is dropped in a training step.
+        lr: Adam's learning rate.
+        weight_decay: Added to the gradient.
+        epochs: Passes over all items.
+        batch_size: Items per training step.
     """
 
     hidden: int = 256
     dropout: float = 0.5
-    rate: float = 1e-3
-    decay: float = 5e-4
+    lr: float = 1e-3
+    weight_decay: float = 5e-4
     epochs: int = 300
-    batch: int = 256
+    batch_size: int = 256
 
     def __post_init__(self):
-        if min(self.hidden, self.epochs, self.batch) < 1 or not (0 <= self.dropout < 1 and self.rate > 0):
-            raise InputError(f"{self} cannot be trained: give sizes of at least 1, a dropout below 1, a rate above 0")
+        if min(self.hidden, self.epochs, self.batch_size) < 1 or not (0 <= self.dropout < 1 and self.lr > 0):
+            raise InputError(f"{self} cannot be trained: give sizes of at least 1, a dropout below 1, an lr above 0")
 
 
 class MetaCog(nn.Module):
@@ -95,7 +95,7 @@ class MetaCog(nn.Module):
 def train_metacog(
     features: Float32[np.ndarray, "items features"],
     known: Bool[np.ndarray, "items"],
-    recipe: MetaCogRecipe | None = None,
+    config: MetaCogConfig | None = None,
     seed: int = 0,
 ) -> MetaCog:
     """Train a MetaCog on items that are known and others that are not.
@@ -106,22 +106,22 @@ def train_metacog(
     Args:
         features: What describes the items.
         known: Which of them are of the data the network was trained for.
-        recipe: How; None takes the paper's.
+        config: How; None takes the paper's.
         seed: Where initial weights, order and dropout come from.
     """
     from torch.optim import Adam  # takes longer to import than all of torch
 
-    recipe = recipe or MetaCogRecipe()
+    config = config or MetaCogConfig()
     _check(features, known)
     generator = Generator().manual_seed(seed)
     random = np.random.default_rng(seed)  # for dropout: draws as many numbers in a quarter of the time
-    net = MetaCog(features.shape[1], recipe.hidden, generator)
+    net = MetaCog(features.shape[1], config.hidden, generator)
     _fit_standard(net, features)
     x, y = net.standardised(torch.from_numpy(features)), torch.from_numpy(known).float()
-    adam = Adam(net.parameters(), recipe.rate, weight_decay=recipe.decay, fused=True)
-    for _ in range(recipe.epochs):
-        for items in torch.randperm(len(x), generator=generator).split(recipe.batch):
-            kept = _kept(len(items), recipe, random)
+    adam = Adam(net.parameters(), config.lr, weight_decay=config.weight_decay, fused=True)
+    for _ in range(config.epochs):
+        for items in torch.randperm(len(x), generator=generator).split(config.batch_size):
+            kept = _kept(len(items), config, random)
             loss = F.binary_cross_entropy_with_logits(net(x.index_select(0, items), kept), y[items])
             adam.zero_grad()
             loss.backward()
@@ -135,12 +135,12 @@ def draw_weights(layer: nn.Module, bound: float, generator: Generator) -> None:
         nn.init.uniform_(each, -bound, bound, generator=generator)
 
 
-def _kept(items: int, recipe: MetaCogRecipe, random: np.random.Generator) -> Float[Tensor, "items hidden"] | None:
+def _kept(items: int, config: MetaCogConfig, random: np.random.Generator) -> Float[Tensor, "items hidden"] | None:
     """Dropout by hand, for torch's own draws from the global random state: 0 or 1 / (1 - p), with mean 1."""
-    if not recipe.dropout:
+    if not config.dropout:
         return None
-    kept = random.random((items, recipe.hidden), dtype=np.float32) >= recipe.dropout
-    return torch.from_numpy(kept.astype(np.float32)).div_(1 - recipe.dropout)
+    kept = random.random((items, config.hidden), dtype=np.float32) >= config.dropout
+    return torch.from_numpy(kept.astype(np.float32)).div_(1 - config.dropout)
 
 
 def _fit_standard(net: MetaCog, features: Float32[np.ndarray, "items features"]) -> None:

@@ -1,4 +1,4 @@
-"""What the scores of a trace say: probabilities, answers, and how sure of them it is.
+"""Outputs of a trace at every step: probabilities, predictions and confidences.
 
 All are computed a step at a time and in double precision, so that a trace on the disk need not fit into memory.
 """
@@ -23,15 +23,15 @@ def softmax(logits: Float[np.ndarray, "*rest classes"]) -> Float64[np.ndarray, "
     return z
 
 
-def answers(trace: Trace) -> Int64[np.ndarray, "time items"]:
-    """The class with the highest score, at every step."""
-    return np.stack([said.argmax(axis=-1) for said in trace.logits])
+def predictions(trace: Trace) -> Int64[np.ndarray, "time items"]:
+    """The class with the highest logit, at every step."""
+    return np.stack([logits.argmax(axis=-1) for logits in trace.logits])
 
 
-def right(trace: Trace) -> Bool[np.ndarray, "time items"]:
-    """Whether that is the true class."""
-    check_known(trace)
-    return answers(trace) == trace.labels
+def correct(trace: Trace) -> Bool[np.ndarray, "time items"]:
+    """Whether the prediction is the true class, at every step."""
+    check_in_distribution(trace)
+    return predictions(trace) == trace.labels
 
 
 def confidence(trace: Trace) -> Float64[np.ndarray, "time items"]:
@@ -41,24 +41,23 @@ def confidence(trace: Trace) -> Float64[np.ndarray, "time items"]:
 
 def target_confidence(trace: Trace) -> Float64[np.ndarray, "time items"]:
     """The probability of the true class."""
-    check_known(trace)
+    check_in_distribution(trace)
     return _each_step(trace, lambda p: np.take_along_axis(p, trace.labels[:, None], axis=-1)[:, 0])
 
 
 def entropy(trace: Trace) -> Float64[np.ndarray, "time items"]:
-    """How undecided it is: - sum_j p_j log p_j, in nats; 0 log 0 is 0."""
+    """Entropy of the probabilities: - sum_j p_j log p_j, in nats; 0 log 0 is 0."""
     return _each_step(trace, lambda p: -(p * np.log(np.where(p > 0, p, 1))).sum(axis=-1))
 
 
-def check_known(trace: Trace) -> None:
-    """The labels are numbers of the network's classes."""
+def check_in_distribution(trace: Trace) -> None:
+    """The labels are classes of the network."""
     if not trace.provenance.in_distribution:
         raise InputError(
-            f"{trace.config.data} {trace.config.split} shows other classes than "
-            f"{trace.provenance.run or 'the network'} "
-            "knows, so that no answer is right: record the data it was trained for"
+            f"{trace.config.data} {trace.config.split} has other classes than {trace.provenance.run or 'the network'}, "
+            "so that no prediction is correct: record the data it was trained on"
         )
 
 
 def _each_step(trace: Trace, read: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    return np.stack([read(softmax(said)) for said in trace.logits])
+    return np.stack([read(softmax(logits)) for logits in trace.logits])

@@ -1,96 +1,23 @@
-"""Are typical images answered sooner? Rank correlations of latency with three measures of how typical an image is.
+"""Prototypicality: rank correlations of latency with measures of how typical an image is.
 
-Centrality is read from the trace; C-scores and human judgements come with the data (`cascaded.data.human`). All
-measures are higher where an image is more typical and are held against negative latency: a positive rho means that
-typical images are answered sooner.
+Centrality is computed from the trace; C-scores and human judgements come with the data (`cascaded.data.human`). All
+measures are higher where an image is more typical and are correlated with negative latency: a positive rho means that
+typical images are classified sooner.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Float64, Int
 
-from cascaded.analysis.outputs import check_known
-from cascaded.analysis.ranks import on_ranks, p_of_rho, spearman, z_of_difference
-from cascaded.analysis.statistics import Estimate, bootstrap, bootstrap_difference, plain
+from cascaded.analysis.outputs import check_in_distribution
+from cascaded.analysis.ranks import on_ranks
+from cascaded.analysis.rows import DRAWS, Rows
 from cascaded.errors import InputError
 from cascaded.traces.trace import Trace
-
-
-@dataclass(frozen=True)
-class Correlation:
-    """How one measure goes with speed.
-
-    Attributes:
-        rho: Spearman's rho of negative latency with the measure, with a bootstrap interval over items.
-        p: Two-sided, of the t test that rho is 0; nan where rho is.
-        left_out: How many items have no score and are not counted in `rho.n`.
-        tenths: Mean latency of each tenth of the items, from the least typical to the most. An item that never settled
-            counts as one step more than there were.
-    """
-
-    rho: Estimate
-    p: float
-    left_out: int
-    tenths: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Prototypicality:
-    """How each measure of how typical an image is goes with how soon it is answered.
-
-    Attributes:
-        measures: A correlation for each measure, by name.
-    """
-
-    measures: Mapping[str, Correlation]
-
-    @property
-    def headline(self) -> dict[str, float]:
-        """Rho of every measure: `rho centrality`."""
-        return {f"rho {name}": each.rho.value for name, each in self.measures.items()}
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON has it; None for what is not known."""
-        measures = {name: asdict(each) for name, each in self.measures.items()}
-        return plain({"headline": self.headline, "measures": measures})
-
-
-@dataclass(frozen=True)
-class RhoDifference:
-    """How much more one model's latency goes with a measure than another's, on the same items.
-
-    Attributes:
-        rho_a: Rho of the first model's negative latency with the measure.
-        rho_b: The same of the second.
-        rho_ab: Rho of the two latencies with each other.
-        difference: `rho_a - rho_b`, with a bootstrap interval over items, drawn for both at once.
-        z: Meng, Rosenthal and Rubin's statistic.
-        p: Its two-sided p value.
-        left_out: How many items have no score and are not counted.
-    """
-
-    rho_a: float
-    rho_b: float
-    rho_ab: float
-    difference: Estimate
-    z: float
-    p: float
-    left_out: int
-
-    @property
-    def headline(self) -> dict[str, float]:
-        """Both correlations and their difference."""
-        return {"rho a": self.rho_a, "rho b": self.rho_b, "rho a - rho b": self.difference.value}
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON has it; None for what is not known."""
-        return plain({"headline": self.headline, **asdict(self)})
 
 
 def centrality(trace: Trace) -> Float64[np.ndarray, "items"]:
@@ -100,7 +27,7 @@ def centrality(trace: Trace) -> Float64[np.ndarray, "items"]:
 
     An embedding that is zero points nowhere: its centrality is 0.
     """
-    check_known(trace)
+    check_in_distribution(trace)
     if trace.embeddings is None or trace.head is None:
         raise InputError(
             "the trace has no embeddings and centrality is computed from them: record it with --embeddings, and of "
@@ -137,81 +64,48 @@ def prototypicality(
     measures: Mapping[str, Float[np.ndarray, "items"]],
     *,
     latency: Float[np.ndarray, "items"],
-    draws: int = 1000,
-    level: float = 0.95,
+    draws: int = DRAWS,
     seed: int = 0,
-) -> Prototypicality:
-    """Correlate how soon items are answered with how typical they are.
+) -> pd.DataFrame:
+    """Correlate latency with how typical items are: Spearman's rho of negative latency with each measure.
 
-        rho(-latency, measure)        t = rho sqrt((n - 2) / (1 - rho^2))
+    `latency_by_decile` is the mean latency of each tenth of the items, from the least typical to the most typical ones;
+    an item that never settles counts as one step more than there are.
 
     Args:
-        trace: What the latencies were read from.
-        measures: By name a score for every item, higher where it is more typical; nan where an item has none.
-        latency: How long each item took; infinite where it never settled.
-        draws: How often items are drawn for the interval.
-        level: Which share of the draws lies within it.
-        seed: What they are drawn from.
+        trace: The recording that the latencies are of.
+        measures: By name a score for every item, higher where it is more typical; nan where an item has none. Items
+            without a score are left out.
+        latency: Of each item; infinite where it never settles.
+        draws: How often items are drawn for intervals.
+        seed: Seed of the draws.
     """
     _check_length("latency", latency, trace.items)
-    found = {}
+    found = []
     for name, scores in measures.items():
         _check_length(name, scores, trace.items)
         there = _scored(scores)
-        rho = bootstrap(on_ranks(-latency[there], scores[there]), int(there.sum()), draws, level, seed)
-        tenths = _tenths(np.minimum(latency[there], trace.steps + 1), scores[there])
-        found[name] = Correlation(rho, p_of_rho(rho.value, rho.n), int((~there).sum()), tenths)
-    return Prototypicality(found)
+        rows = Rows(int(there.sum()), draws, seed)
+        rows.number("rho", on_ranks(-latency[there], scores[there]), measure=name)
+        deciles = _deciles(np.minimum(latency[there], trace.steps + 1), scores[there])
+        rows.curve("latency_by_decile", np.arange(1, len(deciles) + 1), deciles, measure=name)
+        found.append(rows.table())
+    return pd.concat(found, ignore_index=True) if found else Rows(1).table()
 
 
-def rho_difference(
-    latency_a: Float[np.ndarray, "items"],
-    latency_b: Float[np.ndarray, "items"],
-    measure: Float[np.ndarray, "items"],
-    *,
-    draws: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> RhoDifference:
-    """Does one model's latency go with a measure more than another's? For models that answered the same items.
-
-        rho(-latency_a, measure) - rho(-latency_b, measure)
-
-    Two correlations with one measure on the same items are not independent; the z test of Meng, Rosenthal and Rubin
-    (1992) takes into account how the two latencies correlate with each other (`cascaded.analysis.ranks` has the
-    equations). It is made for normal values and is used on ranks; the bootstrap interval beside it assumes neither.
-
-    Args:
-        latency_a: How long each item took the first model; infinite where it never settled.
-        latency_b: The same of the second model, items in the same order.
-        measure: A score for every item, higher where it is more typical; nan where an item has none.
-        draws: How often items are drawn for the interval.
-        level: Which share of the draws lies within it.
-        seed: What they are drawn from.
-    """
-    _check_length("latency_a", latency_a, len(measure))
-    _check_length("latency_b", latency_b, len(measure))
-    there = _scored(measure)
-    a, b, scores = -latency_a[there], -latency_b[there], measure[there]
-    n, r_a, r_b, r_x = len(scores), spearman(a, scores), spearman(b, scores), spearman(a, b)
-    z = z_of_difference(r_a, r_b, r_x, n)
-    difference = bootstrap_difference(on_ranks(a, scores), on_ranks(b, scores), n, draws, level, seed)
-    return RhoDifference(r_a, r_b, r_x, difference, z, math.erfc(abs(z) / math.sqrt(2)), int((~there).sum()))
-
-
-def _tenths(values: Float[np.ndarray, "items"], measure: Float[np.ndarray, "items"]) -> tuple[float, ...]:
-    """The mean value of each tenth of the items in the order of a measure; of fewer items, each by itself."""
+def _deciles(values: Float[np.ndarray, "items"], measure: Float[np.ndarray, "items"]) -> list[float]:
+    """The mean value of each tenth of the items in the order of a measure; of fewer than ten items, each value."""
     order = np.argsort(measure, kind="stable")
-    return tuple(float(values[some].mean()) for some in np.array_split(order, min(10, len(order))))
+    return [float(values[some].mean()) for some in np.array_split(order, min(10, len(order)))]
 
 
 def _scored(measure: Float[np.ndarray, "items"]) -> Bool[np.ndarray, "items"]:
     there = ~np.isnan(measure)
     if not there.any():
-        raise InputError(f"none of {len(measure)} items has a score: give a measure that knows these images")
+        raise InputError(f"none of {len(measure)} items has a score: give a measure that has scores of these images")
     return there
 
 
-def _check_length(what: str, values: Float[np.ndarray, "items"], items: int) -> None:
+def _check_length(name: str, values: Float[np.ndarray, "items"], items: int) -> None:
     if values.shape != (items,):
-        raise InputError(f"{what} has shape {values.shape} for {items} items: give one value an item")
+        raise InputError(f"{name} has shape {values.shape} for {items} items: give one value per item")

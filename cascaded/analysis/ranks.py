@@ -24,7 +24,7 @@ def spearman(x: Float[np.ndarray, "items"], y: Float[np.ndarray, "items"]) -> fl
 def on_ranks(x: Float[np.ndarray, "items"], y: Float[np.ndarray, "items"]) -> Statistic:
     """Spearman's rho as a function of numbers of items. Values are sorted once, so that a draw costs no sorting."""
     if x.shape != y.shape or x.ndim != 1 or not len(x):
-        raise InputError(f"one side has shape {x.shape}, the other {y.shape}: give one value an item to both")
+        raise InputError(f"one side has shape {x.shape}, the other {y.shape}: give both one value per item")
     if np.isnan(x).any() or np.isnan(y).any():
         raise InputError("a value is nan, which has no rank: leave such items out, or give infinity for one that never")
     places = [np.unique(values, return_inverse=True)[1] for values in (x, y)]
@@ -48,7 +48,7 @@ def _pearson(x: Float64[np.ndarray, "items"], y: Float64[np.ndarray, "items"]) -
 
 
 def p_of_rho(rho: float, n: int) -> float:
-    """How often chance alone gives as much, two-sided: t = rho sqrt((n - 2) / (1 - rho^2)), n - 2 degrees of freedom.
+    """Two-sided p value of rho: t = rho sqrt((n - 2) / (1 - rho^2)), n - 2 degrees of freedom.
 
     The result is nan where rho is, and with fewer than three items.
     """

@@ -1,147 +1,98 @@
-"""Robustness against noise that changes at every step, all the time or for some frames."""
+"""Robustness against noise that changes at every step, on all frames or on some."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float64, Int64
+import pandas as pd
 
 from cascaded.analysis import outputs
-from cascaded.analysis.statistics import plain, sem
+from cascaded.analysis.rows import DRAWS, Rows
+from cascaded.analysis.statistics import mean_of
 from cascaded.errors import InputError
-from cascaded.traces.config import NoiseProtocol, RecordingConfig
+from cascaded.traces.config import NoiseProtocol, describe
 from cascaded.traces.trace import Trace, check_same_items
 
 SAME_NETWORK = ("method", "weights")
-SAME_CONFIG = ("schedule", "kernel", "noise", "onset", "trials")
+SAME_RECORDING = ("schedule", "kernel", "noise", "onset", "trials")
 
 
-@dataclass(frozen=True)
-class PersistentNoise:
-    """Accuracy while every frame is spoilt.
-
-    Attributes:
-        noise: Which noise.
-        by_trial: Accuracy at every step, in each trial: the same images, other noise.
-    """
-
-    noise: str
-    by_trial: Float64[np.ndarray, "trials time"]
-
-    @property
-    def accuracy(self) -> Float64[np.ndarray, "time"]:
-        """At every step, over all trials."""
-        return self.by_trial.mean(axis=0)
-
-    @property
-    def sem(self) -> float:
-        """Standard error of the final accuracy over trials: what the noise's draws make of it; nan with one trial."""
-        return sem(self.by_trial[:, -1])
-
-    @property
-    def headline(self) -> dict[str, float]:
-        """Final accuracy."""
-        return {"accuracy": float(self.accuracy[-1])}
-
-    def to_json(self) -> dict[str, Any]:
-        """Accuracy at every step, and of each trial at the last."""
-        trials = {"final accuracy by trial": self.by_trial[:, -1], "sem over trials": self.sem}
-        return plain({"headline": self.headline, "noise": self.noise, "accuracy": self.accuracy, **trials})
-
-
-@dataclass(frozen=True)
-class TransientNoise:
-    """What some noisy frames between clean ones leave of the confidence in the true class.
-
-    Attributes:
-        noise: Which noise.
-        onset: Number of the first noisy step, from 1.
-        frames: How many noisy frames there were in each condition, ascending.
-        dip: Drop in integrated performance of each condition, as a fraction; the paper prints per cent.
-        confidence: Mean confidence in the true class at every step, of each condition; more frames take more steps.
-    """
-
-    noise: str
-    onset: int
-    frames: Int64[np.ndarray, "conditions"]
-    dip: Float64[np.ndarray, "conditions"]
-    confidence: tuple[Float64[np.ndarray, "_"], ...]
-
-    @property
-    def headline(self) -> dict[str, float]:
-        """The mean over conditions, each counted alike: drop, and confidence in the true class at the end."""
-        final = [each[-1] for each in self.confidence]
-        return {"dip": float(self.dip.mean()), "final target confidence": float(np.mean(final))}
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything, by number of noisy frames."""
-        told = {
-            str(n): {"dip": dip, "confidence": confidence}
-            for n, dip, confidence in zip(self.frames.tolist(), self.dip, self.confidence, strict=True)
-        }
-        return plain({"headline": self.headline, "noise": self.noise, "onset": self.onset, "frames": told})
-
-
-def persistent_noise(trace: Trace) -> PersistentNoise:
-    """Measure accuracy under noise on every frame, trial by trial.
+def persistent_noise(trace: Trace, *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
+    """Measure accuracy per step under noise on every frame, over all trials.
 
     Args:
-        trace: Recorded under persistent noise; items stand trial by trial.
+        trace: Recorded under persistent noise; its items stand trial by trial.
+        draws: How often images are drawn, each with all of its trials, for intervals.
+        seed: Seed of the draws.
     """
-    noise = _noise(trace, "persistent")
-    right = outputs.right(trace).reshape(trace.steps, trace.trials, -1)
-    return PersistentNoise(str(noise.noise), right.mean(axis=2).T)
+    _check(trace, "persistent")
+    correct = outputs.correct(trace)
+    by_image = correct[-1].reshape(trace.trials, -1).mean(axis=0)
+    rows = Rows(len(by_image), draws, seed)
+    rows.number("accuracy", mean_of(by_image))
+    rows.curve("accuracy_per_step", trace.cost("steps"), correct.mean(axis=1))
+    return rows.table()
 
 
-def transient_noise(traces: Sequence[Trace]) -> TransientNoise:
-    """Measure how far noisy frames pull the confidence in the true class down, and for how long.
+def transient_noise(traces: Sequence[Trace], *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
+    """Measure how far noisy frames lower the confidence in the true class, and for how long.
 
         DIP = y_T - mean over t = B..T of y_t
 
-    y is the confidence in the true class, averaged over items and trials; B the first noisy step, T the last step.
+    y is the confidence in the true class, averaged over images and trials; B the first noisy step, T the last step.
+    `dip` and `final_confidence` are means over the numbers of noisy frames, each counted alike.
 
     Args:
         traces: One for each number of noisy frames, in any order: the same network, images and noise.
+        draws: How often images are drawn, each with all of its trials, for intervals.
+        seed: Seed of the draws.
     """
-    if not traces:
-        raise InputError("there are no traces under transient noise: give one for each number of noisy frames")
-    noise = _noise(traces[0], "transient")
-    for other in traces[1:]:
-        _check_alike(traces[0], noise, other)
-    order = sorted(traces, key=lambda trace: _noise(trace, "transient").noise_frames[0])
-    frames = np.array([_noise(trace, "transient").noise_frames[0] for trace in order], dtype=np.int64)
-    if (twice := frames[1:][np.diff(frames) == 0]).size:
-        raise InputError(f"two traces have {twice[0]} noisy frames: give one for each number of them")
-    confidence = tuple(outputs.target_confidence(trace).mean(axis=1) for trace in order)
-    dip = np.array([y[-1] - y[(noise.onset or 1) - 1 :].mean() for y in confidence])
-    return TransientNoise(str(noise.noise), noise.onset or 1, frames, dip, confidence)
+    _check_alike(traces)
+    order = sorted(traces, key=lambda trace: trace.config.noise_frames[0])
+    frames = [trace.config.noise_frames[0] for trace in order]
+    onset = order[0].config.onset or 1
+    by_image = [outputs.target_confidence(t).reshape(t.steps, t.trials, -1).mean(axis=1) for t in order]
+    dips = [y[-1] - y[onset - 1 :].mean(axis=0) for y in by_image]
+    rows = Rows(len(dips[0]), draws, seed)
+    rows.number("dip", mean_of(np.mean(dips, axis=0)))
+    rows.number("final_confidence", mean_of(np.mean([y[-1] for y in by_image], axis=0)))
+    rows.curve("dip_by_frames", frames, [dip.mean() for dip in dips])
+    for n, y in zip(frames, by_image, strict=True):
+        rows.curve("target_confidence", np.arange(1, len(y) + 1), y.mean(axis=1), noise_frames=n)
+    return rows.table()
 
 
-def _noise(trace: Trace, protocol: NoiseProtocol) -> RecordingConfig:
-    noise = trace.config
-    if noise.noise is None or noise.protocol != protocol or noise.onset is None:
-        told = "no noise" if noise.noise is None else f"{noise.protocol} noise"
-        raise InputError(f"{trace.description} has {told}, {protocol} noise is measured here: record a trace under it")
-    if not 1 <= noise.onset <= trace.steps:
+def _check(trace: Trace, protocol: NoiseProtocol) -> None:
+    config = trace.config
+    if config.noise is None or config.protocol != protocol:
+        there = "no noise" if config.noise is None else f"{config.protocol} noise"
+        name = describe(config, trace.provenance)
+        raise InputError(f"{name} has {there}, {protocol} noise is measured here: record a trace under it")
+    if not 1 <= (config.onset or 0) <= trace.steps:
         raise InputError(
-            f"noise sets in at step {noise.onset} of {trace.steps}: it must be one of them, counted from 1; record the "
+            f"noise begins at step {config.onset} of {trace.steps}: it must be one of them, counted from 1; record the "
             "trace again"
         )
-    return noise
 
 
-def _check_alike(first: Trace, noise: RecordingConfig, other: Trace) -> None:
-    """Two traces differ in the number of noisy frames, and so of steps, alone."""
-    check_same_items(first, other)
-    pairs = [(what, getattr(first.provenance, what), getattr(other.provenance, what)) for what in SAME_NETWORK]
-    yours = _noise(other, "transient")
-    pairs += [(what, getattr(noise, what), getattr(yours, what)) for what in SAME_CONFIG]
-    for what, a, b in pairs:
-        if a != b:
-            raise InputError(
-                f"{what} is {a} in one trace and {b} in another: record all with the same network and noise, only the "
-                "number of noisy frames may differ"
-            )
+def _check_alike(traces: Sequence[Trace]) -> None:
+    """The traces differ in the number of noisy frames, and so of steps, alone."""
+    if not traces:
+        raise InputError("there are no traces under transient noise: give one for each number of noisy frames")
+    first = traces[0]
+    for other in traces:
+        _check(other, "transient")
+        check_same_items(first, other)
+        pairs = [(name, getattr(first.provenance, name), getattr(other.provenance, name)) for name in SAME_NETWORK]
+        pairs += [(name, getattr(first.config, name), getattr(other.config, name)) for name in SAME_RECORDING]
+        for name, a, b in pairs:
+            if a != b:
+                raise InputError(
+                    f"{name} is {a} in one trace and {b} in another: record all with the same network and noise, only "
+                    "the number of noisy frames may differ"
+                )
+    frames = sorted(trace.config.noise_frames[0] for trace in traces)
+    if twice := [n for n, after in pairwise(frames) if n == after]:
+        raise InputError(f"two traces have {twice[0]} noisy frames: give one for each number of them")

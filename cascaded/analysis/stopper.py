@@ -1,11 +1,10 @@
-"""A learned stopper: it watches the outputs so far and tells whether the answer will still change.
+"""A learned stopper: it reads the outputs so far and predicts whether the prediction will still change.
 
     h_t = GRU((z_t - m) / d, h_{t-1})        score_t = sigmoid(w . h_t + b)
-    target_t = 1 if answer_s = answer_t for all s > t, else 0
+    target_t = 1 if prediction_s = prediction_t for all s > t, else 0
 
-It reads the logits z, with one mean m and one deviation d over all logits it was trained on, so that what they say
-relative to each other stays. To stop where its score rises above a threshold, and to sweep that threshold, is for
-`cascaded.analysis.curves`.
+It reads the logits z, with one mean m and one deviation d over all logits it was trained on, so that
+their differences stay. `cascaded.analysis.curves` sweeps the threshold on its score.
 """
 
 from __future__ import annotations
@@ -24,10 +23,11 @@ from torch.nn import functional as F
 
 from cascaded.analysis.metacog import draw_weights
 from cascaded.analysis.ood import check_apart
-from cascaded.analysis.outputs import answers
+from cascaded.analysis.outputs import predictions
 from cascaded.errors import InputError
 from cascaded.files import write_whole
 from cascaded.progress import progress
+from cascaded.traces.config import describe
 from cascaded.traces.trace import Trace
 
 ABOUT = "cascaded stopper, format 1"
@@ -35,28 +35,28 @@ CHUNK = 1024
 
 
 @dataclass(frozen=True)
-class StopperRecipe:
+class StopperConfig:
     """How a stopper is built and trained. Except for `hidden`, which the paper does not tell, the defaults are its own.
 
     Attributes:
         hidden: Units of the GRU.
-        rate: Adam's learning rate.
-        decay: Weight decay, added to the gradient.
-        epochs: How often it sees every item.
-        batch: Items a training step.
-        seed: Where initial weights and order come from.
+        lr: Adam's learning rate.
+        weight_decay: Added to the gradient.
+        epochs: Passes over all items.
+        batch_size: Items per training step.
+        seed: Seed of initial weights and order.
     """
 
     hidden: int = 64
-    rate: float = 1e-4
-    decay: float = 1e-4
+    lr: float = 1e-4
+    weight_decay: float = 1e-4
     epochs: int = 300
-    batch: int = 256
+    batch_size: int = 256
     seed: int = 0
 
     def __post_init__(self):
-        if min(self.hidden, self.epochs, self.batch) < 1 or not self.rate > 0:
-            raise InputError(f"{self} cannot be trained: give sizes of at least 1 and a rate above 0")
+        if min(self.hidden, self.epochs, self.batch_size) < 1 or not self.lr > 0:
+            raise InputError(f"{self} cannot be trained: give sizes of at least 1 and an lr above 0")
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ class Stopper(nn.Module):
                 f"logits have shape {tuple(logits.shape)}, this stopper was trained on {self.form.classes} classes: "
                 "give (batch, classes)"
             )
-        said, after = self(logits.float().unsqueeze(0), state)
-        return _sigmoid(said[0]), after
+        scores, after = self(logits.float().unsqueeze(0), state)
+        return _sigmoid(scores[0]), after
 
     def save(self, file: Path | str) -> None:
         """Write it as safetensors, whole or not at all."""
@@ -166,84 +166,84 @@ def load_stopper(file: Path | str) -> Stopper:
     """A stopper from its file. Nothing is unpickled."""
     try:
         with safe_open(file, "pt") as opened:
-            told = (opened.metadata() or {}).get(ABOUT)
+            metadata = (opened.metadata() or {}).get(ABOUT)
             weights = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise InputError(f"{file} is no stopper ({error}): check the path, or train one again") from error
-    if told is None:
+    if metadata is None:
         raise InputError(f"{file} is a safetensors file but no {ABOUT}: give one that this version saved, or update it")
     try:
-        form = Form(**json.loads(told))
+        form = Form(**json.loads(metadata))
         if list(weights["gru.weight_ih_l0"].shape) != [3 * form.hidden, form.classes]:
             raise ValueError(f"size mismatch, {form} has other weights")
         stopper = Stopper(form, Generator().manual_seed(0))
         stopper.load_state_dict(weights)
     except (ValueError, TypeError, KeyError, RuntimeError, RecursionError, MemoryError) as error:
-        told = " ".join(str(error).split())
-        raise InputError(f"{file} does not fit what it says of itself ({told}): train it again") from error
+        reason = " ".join(str(error).split())
+        raise InputError(f"{file} has weights that do not fit its metadata ({reason}): train it again") from error
     return stopper.requires_grad_(False)
 
 
-def form_of(trace: Trace, hidden: int = StopperRecipe.hidden) -> Form:
+def form_of(trace: Trace, hidden: int = StopperConfig.hidden) -> Form:
     """What a stopper is made for that is trained on a trace."""
-    return Form(trace.classes, trace.steps, trace.config.kernel, hidden, trace.description)
+    return Form(trace.classes, trace.steps, trace.config.kernel, hidden, describe(trace.config, trace.provenance))
 
 
 def settled_targets(trace: Trace) -> Bool[np.ndarray, "time items"]:
     """Whether the answer at a step is that of every later one, too. At the last step it always is."""
-    said = answers(trace)
-    return np.logical_and.accumulate((said == said[-1])[::-1], axis=0)[::-1]
+    predicted = predictions(trace)
+    return np.logical_and.accumulate((predicted == predicted[-1])[::-1], axis=0)[::-1]
 
 
-def train_stopper(trace: Trace, recipe: StopperRecipe | None = None, quiet: bool = False) -> Stopper:
+def train_stopper(trace: Trace, config: StopperConfig | None = None, quiet: bool = False) -> Stopper:
     """Train a stopper: cross-entropy with `settled_targets`, averaged over steps and items. Labels are not used.
 
     Args:
         trace: Of images that the network was not trained on, such as its validation images.
-        recipe: How; None takes the paper's.
+        config: How; None takes the paper's.
         quiet: Show no progress.
     """
     from torch.optim import Adam  # takes longer to import than all of torch
 
-    recipe = recipe or StopperRecipe()
-    generator = Generator().manual_seed(recipe.seed)
-    stopper = Stopper(form_of(trace, recipe.hidden), generator)
+    config = config or StopperConfig()
+    generator = Generator().manual_seed(config.seed)
+    stopper = Stopper(form_of(trace, config.hidden), generator)
     _fit_standard(stopper, trace)
     x = torch.from_numpy(trace.logits.astype(np.float32))
     y = torch.from_numpy(settled_targets(trace).astype(np.float32))
-    adam = Adam(stopper.parameters(), recipe.rate, weight_decay=recipe.decay, fused=True)
-    with progress("training the stopper", recipe.epochs, quiet=quiet) as told:
-        for _ in range(recipe.epochs):
-            for items in torch.randperm(trace.items, generator=generator).split(recipe.batch):
+    adam = Adam(stopper.parameters(), config.lr, weight_decay=config.weight_decay, fused=True)
+    with progress("training the stopper", config.epochs, quiet=quiet) as bar:
+        for _ in range(config.epochs):
+            for items in torch.randperm(trace.items, generator=generator).split(config.batch_size):
                 loss = F.binary_cross_entropy_with_logits(stopper(x.index_select(1, items))[0], y[:, items])
                 adam.zero_grad()
                 loss.backward()
                 adam.step()
-            told.advance()
+            bar.advance()
     return stopper.requires_grad_(False)
 
 
 def learned_stopper(
-    validation: Trace, test: Trace, recipe: StopperRecipe | None = None, quiet: bool = False
+    validation: Trace, test: Trace, config: StopperConfig | None = None, quiet: bool = False
 ) -> tuple[Stopper, Float64[np.ndarray, "time items"]]:
     """Train a stopper on one trace and score another: the stopper, and its scores of the test trace.
 
     Args:
         validation: What it is trained on.
         test: What it is scored on: other images, as many steps and the same kernel.
-        recipe: How it is trained; None takes the paper's.
+        config: How it is trained; None takes the paper's.
         quiet: Show no progress.
     """
     check_apart(validation, test)
     form_of(validation).check(test)  # before the training, which takes its time
-    stopper = train_stopper(validation, recipe, quiet)
+    stopper = train_stopper(validation, config, quiet)
     return stopper, stopper.scores(test)
 
 
 def _fit_standard(stopper: Stopper, trace: Trace) -> None:
     """Mean and deviation of all logits, a step at a time: a mapped trace stays on the disk."""
-    mean = math.fsum(float(said.mean(dtype=np.float64)) for said in trace.logits) / trace.steps
-    squares = (float(np.square(said.astype(np.float64) - mean).mean()) for said in trace.logits)
+    mean = math.fsum(float(step.mean(dtype=np.float64)) for step in trace.logits) / trace.steps
+    squares = (float(np.square(step.astype(np.float64) - mean).mean()) for step in trace.logits)
     stopper.mean.fill_(mean)
     stopper.deviation.fill_(math.sqrt(math.fsum(squares) / trace.steps) or 1.0)
 

@@ -1,201 +1,206 @@
-"""`cascaded analyse`: everything the recorded traces allow, and how models compare."""
+"""`cascaded analyze`: everything that the recorded traces allow, and how models compare."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-from cascaded.progress import counted, print_line, wide_console
-from cascaded.results.tables import comparison_table, results_table, shown
-from cascaded.shell import help_default, program
+from cascaded.progress import counted, progress, say, wide_console
+from cascaded.shell import help_default, program, to_args
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    import pandas as pd
+    from rich.table import Table
 
-    from cascaded.progress import Display
-    from cascaded.results.groups import Answered
-    from cascaded.results.questions import Settings
-    from cascaded.results.subjects import Subject
+    from cascaded.results.analyzed import Analyzed
+    from cascaded.results.run import Failure
 
 
 def analyze(
     runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
     *,
     only: Annotated[tuple[str, ...], help_default("all that the traces allow")] = (),
-    failing: float = 0.1,
+    csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), help_default("no file")] = None,
+    unsettled_fraction: float = 0.1,
     epochs: int = 300,
+    draws: int = 200,
     seed: int = 0,
-    again: bool = False,
+    overwrite: bool = False,
     galleries: bool = True,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), help_default("comparison.json in their folder")] = None,
 ) -> None:
-    """Analyse what was recorded: speed and accuracy, latency, prototypicality, taxonomy, noise, OOD, stopping.
+    """Analyze recordings: speed and accuracy, latency, prototypicality, taxonomy, noise, OOD detection, stopping.
 
-    Writes RUN/results.json, and RUN/galleries/. Of several runs also how they compare: means over seeds with SEM
-    corrected after Masson and Loftus (2003), differences on the same seeds, or over items where there is one seed.
-    What was answered from the same traces before is not computed again.
+    Writes RUN/results/ANALYSIS.parquet, one row per number and per point of a curve; cascaded.results.load reads them
+    into a pandas DataFrame. Prints estimates with 95 % intervals and, for several methods, paired differences. With
+    fewer than three seeds, intervals are bootstrapped over test images and describe these networks only. Finished
+    analyses are skipped.
 
-    Each analysis alone: --only speed_accuracy selection_latency prototypicality taxonomic_compliance persistent_noise
-    transient_noise learned_stopper out_of_distribution lambda_effect. Each is a function of that name in
-    cascaded.analysis.
+    Analyses: speed_accuracy selection_latency prototypicality taxonomic_compliance persistent_noise transient_noise
+    learned_stopper out_of_distribution run_time.
 
     Example: cascaded analyze runs/td0 runs/ce --only speed_accuracy selection_latency
 
     Args:
-        runs: Folders of runs, or folders that hold some.
-        only: Some analyses, by name.
-        failing: Share of images that may never settle; chooses the threshold of selection latency.
-        epochs: For which the stopper and MetaCog are trained.
-        seed: Where their training, and all draws, start from.
-        again: Compute everything anew.
-        galleries: Draw the fastest and slowest images, where the data is at hand.
-        out: Where the comparison of several runs goes.
+        runs: Folders of runs, or folders above them.
+        only: Names of analyses.
+        csv: Also write the rows of all runs to a CSV file, without the bootstrap draws.
+        unsettled_fraction: Fraction of images that may never settle; chooses the threshold of selection latency.
+        epochs: Epochs of the learned stopper and of the OOD classifiers.
+        draws: Bootstrap draws over images; use 2000 for publication.
+        seed: Seed of their training, and of all draws.
+        overwrite: Compute finished analyses again.
+        galleries: Store the fastest and slowest images, where the data is at hand.
     """
     if not runs:
-        raise InputError(f"no run is given: say which, as in {program()} analyse runs/td0/0")
-    from cascaded.progress import progress
-    from cascaded.results.questions import Settings
-    from cascaded.results.registry import ACROSS, chosen
-    from cascaded.results.subjects import comparison_file, find_subjects
+        raise InputError(f"no run is given: name one, as in {program()} analyze runs/td0/0")
+    from cascaded.results.analyzed import find_analyzed
+    from cascaded.results.registry import chosen_analyses
+    from cascaded.results.run import run_analysis
+    from cascaded.results.table import load
+    from cascaded.results.tasks import Settings
 
-    names, settings = chosen(only), Settings(failing, epochs, seed)
-    subjects = find_subjects(runs)
-    _check(runs, subjects, names, out)
-    across, names = set(names) & set(ACROSS), [name for name in names if name not in ACROSS]
-    console = wide_console()
-    all_answered = []
-    with progress("analysing", len(subjects) * len(names)) as bar:
-        for subject in subjects:
-            bar.log(f"{subject.name}: {counted(len(subject.traces), 'trace')}")
-            if not subject.has_test and (splits := sorted({str(found.config.split) for found in subject.traces})):
-                bar.log(f"{subject.config.data} has no test split: results are of the {' and '.join(splits)} split")
-            all_answered.append(_answered(subject, names, settings, again, bar))
-    _tell(all_answered, names, galleries, console)
-    if len(subjects) > 1:
-        everything = [_with_earlier(answered, names) for answered in all_answered]
-        _compare(everything, settings, out or comparison_file(subjects), console, bool(across))
-    _conclude(subjects, names)
-
-
-def compare_runs(places: Sequence[Path], settings: Settings, out: Path) -> None:
-    """Hold runs against each other by what they have answered; nothing is asked anew.
-
-    Args:
-        places: Folders of runs, or folders that hold some.
-        settings: Where draws start from, and what else answers were made with.
-        out: Where the comparison goes.
-    """
-    from cascaded.results.groups import Answered
-    from cascaded.results.registry import ANALYSES
-    from cascaded.results.subjects import find_subjects
-
-    console, names = wide_console(), list(ANALYSES)
-    subjects = find_subjects(places)
-    everything = [_with_earlier(Answered(subject, {}), ()) for subject in subjects]
-    _tell(everything, names, True, console)
-    if len(subjects) > 1:
-        _compare(everything, settings, out, console)
-    _conclude(subjects, names)
+    names, settings = chosen_analyses(only), Settings(unsettled_fraction, epochs, draws, seed)
+    found = find_analyzed(runs)
+    _check_traces(runs, found, names)
+    failures: list[Failure] = []
+    with progress("analyzing", len(found) * len(names)) as bar:
+        for run in found:
+            bar.say(f"{run.name}: {counted(len(run.traces), 'trace')}{_which_split(run)}")
+            for name in names:
+                bar.advance(0, f"{run.name}: {name}")
+                failures += run_analysis(run, name, settings, overwrite=overwrite)
+                bar.advance(1)
+            if galleries and "selection_latency" in names:
+                _store_images(run, settings)
+    rows = load([run.folder for run in found])
+    _print_tables(rows[rows.analysis.isin(names)])
+    for run in found:
+        _print_files(run, names)
+    if csv is not None:
+        rows.drop(columns="draws").to_csv(csv, index=False)
+        say(wide_console(), f"wrote {csv}")
+    if failures:
+        first, more = failures[0], f" ({len(failures)} in all)" if len(failures) > 1 else ""
+        raise InputError(f"{first.run}: {first.analysis} of {first.trace} failed{more}, {first.reason}")
 
 
-def _tell(all_answered: Sequence[Answered], names: list[str], galleries: bool, console: Console) -> None:
-    """Draw and print what each run has answered."""
-    for answered in all_answered:
-        if galleries:
-            _draw(answered, console)
-        console.print(results_table(answered, names))
-        print_line(console, f"wrote {answered.subject.file}")
-
-
-def _check(runs: Sequence[Path], subjects: list[Subject], names: list[str], out: Path | None) -> None:
-    """What was asked for can be done with what there is."""
-    from cascaded.results.registry import ACROSS
-
-    if len(subjects) == 1 and all(name in ACROSS for name in names):
-        raise InputError(f"{names[0]} compares runs, {runs[0]} is one: give several, such as runs of all lambdas")
-    if len(subjects) == 1 and out is not None:
-        raise InputError(f"--out is {out}, for comparing several runs, {runs[0]} is one: leave it out")
-    if not any(subject.traces for subject in subjects):
-        passed = [why for subject in subjects for why in subject.passed_over.values()]
+def _check_traces(runs: tuple[Path, ...], found: list[Analyzed], names: list[str]) -> None:
+    if not any(run.traces for run in found) and names != ["run_time"]:
+        skipped = [reason for run in found for reason in run.skipped.values()]
         way = f"{program()} record {shlex.quote(str(runs[0]))} makes one"
-        raise InputError(passed[0] if passed else f"no trace is recorded in {', '.join(map(str, runs))}: {way}")
+        raise InputError(skipped[0] if skipped else f"no trace is recorded in {', '.join(map(str, runs))}: {way}")
 
 
-def _answered(subject: Subject, names: list[str], settings: Settings, again: bool, bar: Display) -> Answered:
-    from cascaded.results.answers import answer_all
-    from cascaded.results.groups import Answered
+def _which_split(run: Analyzed) -> str:
+    from cascaded.results.registry import has_test_split
 
-    answers = {}
-    for name in names:
-        bar.advance(0, f"{subject.name}: {name}")
-        for question, result in answer_all(subject, [name], settings, again):
-            answers[question.analysis, question.of] = question, result
-        bar.advance(1)
-    return Answered(subject, answers)
+    if not run.traces or has_test_split(run.runs[0], run.traces):
+        return ""
+    return f" of the validation split, {run.config.data} has no test split"
 
 
-def _draw(answered: Answered, console: Console) -> None:
-    from cascaded.results.galleries import draw_gallery
+def _store_images(run: Analyzed, settings: Any) -> None:
+    from cascaded.results.gallery_images import write_galleries
 
-    for (analysis, of), (question, result) in answered.answers.items():
-        if analysis == "selection_latency":
-            try:
-                trace = question.judged
-                file = draw_gallery(answered.subject, of, str(trace.config.split), trace.provenance.images, result)
-                print_line(console, f"wrote {file}")
-            except InputError as error:  # results do not need the images, pictures do
-                print_line(console, f"no gallery of {of}: {error}")
+    console = wide_console()
+    try:
+        for file in write_galleries(run, settings):
+            say(console, f"wrote {file.with_suffix('.png')}")
+    except InputError as error:  # results do not need the images, galleries do
+        say(console, f"no gallery of {run.name}: {error}")
 
 
-def _with_earlier(answered: Answered, names: Sequence[str]) -> Answered:
-    """A subject with what it was asked before as well: comparing some analyses does not take the others away."""
-    from cascaded.results.answers import answers_before
-    from cascaded.results.groups import Answered
-    from cascaded.results.registry import ANALYSES
+def _print_files(run: Analyzed, names: list[str]) -> None:
+    """What was written, and the commands that record what is missing."""
+    from cascaded.results.registry import ANALYSES, missing_recordings
+    from cascaded.results.table import results_file
+    from cascaded.traces.config import RecordingConfig
 
-    others = [name for name in ANALYSES if name not in names]
-    earlier = {(q.analysis, q.of): (q, result) for q, result in answers_before(answered.subject, others)}
-    return Answered(answered.subject, {**earlier, **answered.answers})
-
-
-def _compare(
-    all_answered: list[Answered], settings: Settings, file: Path, console: Console, lambdas: bool = True
-) -> None:
-    from cascaded.files import with_digest, write_json
-    from cascaded.progress import progress
-    from cascaded.results.groups import grouped
-    from cascaded.results.summary import rows, summarise
-
-    groups = grouped(all_answered)
-    with progress("comparing", len(rows(groups))) as bar:
-        told = summarise(groups, settings, told=bar.advance)
-    write_json(file, with_digest(told))
-    for name, effect in told["lambda_effect"].items() if lambdas else ():
-        accuracies = zip(effect.get("lambdas", []), effect.get("estimates", []), strict=True)
-        cells = ", ".join(f"{lam}: {shown(each['value'])}" for lam, each in accuracies) or effect["not measured"]
-        print_line(console, f"final accuracy by lambda, {name}: {cells}")
-    console.print(comparison_table(told))
-    print_line(console, f"wrote {file}")
+    console, folder = wide_console(), shlex.quote(str(run.runs[0]))
+    there = [name for name in names if results_file(run.folder, name).exists()]
+    if there:
+        say(console, f"wrote {run.folder / 'results'}/: {', '.join(there)}")
+    for name in (name for name in names if name not in there):
+        needs = missing_recordings(run.runs[0], name)
+        what = f"not measured: {name}, {ANALYSES[name].label}"
+        if isinstance(needs, str) or not needs:
+            say(console, f"{what}: {needs}" if needs else what)
+            continue
+        say(console, f"{what}; record it with")
+        for need in needs:
+            say(console, f"  {program()} record {folder} {shlex.join(to_args(need, RecordingConfig()))}".rstrip())
 
 
-def _conclude(subjects: list[Subject], names: list[str]) -> None:
-    """What could not be answered is said last, and loudest."""
-    from cascaded.results.answers import read_results
+def _print_tables(rows: pd.DataFrame) -> None:
+    """Estimates, one column per condition, and differences from the first condition."""
+    from cascaded.results.compare import SETTING, differences, estimates
 
-    refused = [
-        (subject, name, why)
-        for subject in subjects
-        for name, each in read_results(subject.file).get("refused", {}).items()
-        for why in each.values()
-        if name in names
-    ]
-    if refused:
-        subject, name, why = refused[0]
-        more = f" ({len(refused)} in all)" if len(refused) > 1 else ""
-        raise InputError(f"{subject.name}: {name} could not be answered{more}, {why}")
+    rows = rows[rows.ood_data.isna() | (rows.ood_data == "mean")]
+    console, place = wide_console(), [name for name in SETTING if name not in ("analysis", "metric")]
+    of_runs = ["data", "split", "items", "time", "steps", "noise", "protocol"]
+    for key, some in estimates(rows).groupby(of_runs, dropna=False, sort=False):
+        title = ", ".join(
+            f"{each:g} steps" if isinstance(each, float) else str(each) for each in _present(key[:2] + key[3:])
+        )
+        console.print(_table(title, some, place))
+    found = differences(rows)
+    if len(found):
+        first = found[found.config_a == found.config_b]
+        console.print(_differences(first if len(first) else found))
+
+
+def _present(values: tuple[Any, ...]) -> list[Any]:
+    return [each for each in values if each == each and each is not None]
+
+
+def _table(title: str, some: pd.DataFrame, variants: list[str]) -> Table:
+    from rich.table import Table
+
+    from cascaded.results.metrics import METRICS
+    from cascaded.results.names import display_name
+
+    names = [display_name(row.method, row.lam, row.schedule, row.noise) for row in some.itertuples()]
+    columns = list(dict.fromkeys(names))
+    table = Table("metric", *columns, title=title, title_justify="left")
+    cells: dict[str, dict[str, str]] = {}
+    for name, row in zip(names, some.itertuples(), strict=True):
+        metric = METRICS[row.metric]
+        text = metric.format(row.value)
+        if row.interval_over != "none":
+            text += f" [{metric.format(row.low).split()[0]}, {metric.format(row.high).split()[0]}]"
+        cells.setdefault(_row_name(row), {})[name] = text
+    for name, values in cells.items():
+        table.add_row(name, *(values.get(column, "") for column in columns))
+    return table
+
+
+def _row_name(row: Any) -> str:
+    from cascaded.results.table import VARIANTS
+
+    variant = _present(tuple(getattr(row, name) for name in VARIANTS))
+    return f"{row.metric} ({', '.join(map(str, variant))})" if variant else row.metric
+
+
+def _differences(found: pd.DataFrame) -> Table:
+    from rich.table import Table
+
+    from cascaded.results.metrics import METRICS
+    from cascaded.results.names import display_name
+
+    table = Table("metric", "data", "difference", "effect", "95 % interval", "over", title="paired differences")
+    for row in found.itertuples():
+        metric = METRICS[row.metric]
+        a = display_name(row.method_a, row.lam_a, row.schedule_a, row.noise)
+        b = display_name(row.method_b, row.lam_b, row.schedule_b, row.noise)
+        low, high = (metric.format_difference(each) for each in (row.low, row.high))
+        where = " ".join(map(str, _present((row.data, row.split, row.time, row.noise, row.protocol))))
+        over = f"{row.n_seeds} {row.interval_over}" if row.interval_over == "seeds" else row.interval_over
+        table.add_row(
+            _row_name(row), where, f"{a} - {b}", metric.format_difference(row.effect), f"{low} to {high}", over
+        )
+    return table

@@ -1,97 +1,93 @@
-"""Galleries: the fastest and the slowest images, drawn."""
+"""The fastest and the slowest images of a recording: small files beside the results, read without torch or the data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import UInt8
-from torch import Tensor
+from jaxtyping import Float32, Int64, UInt8
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
-from cascaded.data.images import Images
-from cascaded.data.sheet import contact_sheet
-from cascaded.errors import InputError
 from cascaded.files import write_whole
-from cascaded.results.subjects import Subject
-from cascaded.training.data import load_split
 
-SHOWN = 10
-"""Images of each kind in a row."""
-THUMB = 64
+IMAGES = 10
+"""Fastest, and slowest, images in a gallery."""
+THUMBNAIL = 64
 """Pixels of a thumbnail's side, at most."""
-KINDS = ("fastest", "slowest")
+METADATA = "cascaded gallery, format 1"
 
 
-def draw_gallery(subject: Subject, name: str, split: str, shown: str, result: dict[str, Any]) -> Path:
-    """Draw a gallery beside the results: a row of the fastest and a row of the slowest of every class.
+@dataclass(frozen=True)
+class Gallery:
+    """The fastest and the slowest images of one recording.
 
-    Args:
-        subject: Whose results they are; its own data is drawn.
-        name: The trace's name.
-        split: Which part of the data it is of.
-        shown: The fingerprint of the images that were shown: others are not drawn.
-        result: What `selection_latency` answered.
+    Attributes:
+        keys: The key columns of the recording, as the results table has them.
+        source: What it was made from: it is made again where this differs.
+        classes: Class names.
+        fastest: Images, from the fastest.
+        slowest: Images, from the slowest.
+        fastest_steps: Selection latency of each, in steps.
+        slowest_steps: The same; infinite where an image never settles.
+        fastest_labels: True class of each.
+        slowest_labels: The same.
     """
-    images = load_split(subject.config, "train" if split == "validation" else split)
-    if images.fingerprint() != shown:
-        raise InputError(
-            f"{name} is of images {shown[:12]}, {subject.config.data} {split} holds {images.fingerprint()[:12]}: bring "
-            "them back, or record it again"
-        )
-    rows = [
-        (f"{images.classes[int(label)]}, {kind}", some)
-        for label, ends in result["gallery"]["by class"].items()
-        for kind in KINDS
-        if len(some := pictures(images, ends[kind][:SHOWN]))
-    ]
-    if not rows:
-        raise InputError(
-            f"no image of {name} is in {subject.config.data} {split}: the data has changed, record it again"
-        )
-    file = subject.file.parent / "galleries" / f"{name}.png"
-    write_whole(file, lambda part: contact_sheet(rows).save(part, format="PNG"))
-    _keep_ends(ends_file(subject, name), images, result["gallery"]["overall"])
-    return file
+
+    keys: dict[str, Any]
+    source: str
+    classes: tuple[str, ...]
+    fastest: UInt8[np.ndarray, "images channels height width"]
+    slowest: UInt8[np.ndarray, "images channels height width"]
+    fastest_steps: Float32[np.ndarray, "images"]
+    slowest_steps: Float32[np.ndarray, "images"]
+    fastest_labels: Int64[np.ndarray, "images"]
+    slowest_labels: Int64[np.ndarray, "images"]
 
 
-def pictures(images: Images, told: Sequence[Mapping[str, Any]]) -> UInt8[Tensor, "shown channels height width"]:
-    """The images of a row of a gallery, by their rows in the source; what is not there is left out."""
-    place_of = {row: place for place, row in enumerate(images.indices.tolist())}
-    places = [place_of[each["index"]] for each in told if each["index"] in place_of]
-    return images.images[torch.tensor(places, dtype=torch.long)]
+def gallery_file(run: Path, trace: str) -> Path:
+    """Where the gallery of a trace is stored."""
+    return run / "results" / "galleries" / f"{trace}.safetensors"
 
 
-def ends_file(subject: Subject, name: str) -> Path:
-    """Where the fastest and the slowest images of all classes are kept, for those who have no data at hand."""
-    return subject.file.parent / "galleries" / f"{name}-ends.safetensors"
+def write_gallery(file: Path, gallery: Gallery) -> None:
+    """Write a gallery, completely or not at all."""
+    arrays = {name: np.ascontiguousarray(each) for name, each in vars(gallery).items() if isinstance(each, np.ndarray)}
+    metadata = {METADATA: json.dumps({name: getattr(gallery, name) for name in ("keys", "source", "classes")})}
+    write_whole(
+        file,
+        lambda part: save_file(arrays, part, metadata),
+    )
 
 
-def _keep_ends(file: Path, images: Images, overall: Mapping[str, Any]) -> None:
-    from safetensors.torch import save_file
-
-    ends = {kind: small(pictures(images, overall[kind])) for kind in KINDS}
-    write_whole(file, lambda part: save_file(ends, part))
-
-
-def small(images: UInt8[Tensor, "shown channels height width"]) -> UInt8[Tensor, "shown channels h w"]:
-    """Images no larger than a thumbnail."""
-    every = -(-max(images.shape[-2:]) // THUMB)
-    if every <= 1:
-        return images.contiguous()
-    return torch.nn.functional.avg_pool2d(images.float(), every).round().to(torch.uint8)
+def read_galleries(run: Path) -> list[Gallery]:
+    """The galleries of a run; files that cannot be read are left out."""
+    found = [read_gallery(file) for file in sorted((run / "results" / "galleries").glob("*.safetensors"))]
+    return [gallery for gallery in found if gallery is not None]
 
 
-def read_ends(file: Path) -> dict[str, UInt8[np.ndarray, "shown channels height width"]]:
-    """The fastest and the slowest images, by kind; empty where they were not kept or cannot be read."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
+def read_gallery(file: Path) -> Gallery | None:
+    """A gallery from its file; None where there is none, or it cannot be read."""
     try:
-        found = load_file(file)
-    except (OSError, SafetensorError, ValueError, TypeError, KeyError):  # types that NumPy does not have, too
-        return {}
-    known = {kind: found[kind] for kind in KINDS if kind in found}
-    return known if all(each.dtype == np.uint8 and each.ndim == 4 for each in known.values()) else {}
+        with safe_open(file, "np") as opened:
+            metadata = json.loads((opened.metadata() or {})[METADATA])
+            values = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        gallery = Gallery(metadata["keys"], metadata["source"], tuple(metadata["classes"]), **values)
+    except (OSError, SafetensorError, ValueError, TypeError, KeyError):
+        return None
+    ends = (gallery.fastest, gallery.slowest)
+    return gallery if all(each.dtype == np.uint8 and each.ndim == 4 for each in ends) else None
+
+
+def thumbnails(images: UInt8[np.ndarray, "images channels height width"]) -> UInt8[np.ndarray, "images channels h w"]:
+    """Images no larger than a thumbnail: means over squares of pixels."""
+    k = -(-max(images.shape[-2:]) // THUMBNAIL)
+    if k <= 1:
+        return images
+    n, channels, height, width = images.shape
+    h, w = max(1, height // k), max(1, width // k)
+    cut = images[..., : h * k, : w * k].reshape(n, channels, h, min(k, height), w, min(k, width))
+    return cut.mean(axis=(3, 5)).round().astype(np.uint8)

@@ -1,6 +1,8 @@
-"""What is known of images besides their labels: how central, how regular, how clear to people they are."""
+"""Measures of how typical images are, besides what the network computes: C-scores, human judgements, clutter."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 from jaxtyping import Float
@@ -9,39 +11,37 @@ from cascaded.analysis.prototypes import centrality, human_agreement
 from cascaded.data.clutter import NAME as CLUTTERED
 from cascaded.data.clutter import clutter
 from cascaded.data.human import cscores, human_counts
-from cascaded.errors import InputError
+from cascaded.errors import CascadedWarning, InputError
 from cascaded.traces.store import TraceFile
 
 JUDGED = "cifar10"
 """The data whose images people, and other networks, have judged one by one."""
-CSCORE, HUMAN, CENTRALITY, TYPICALITY = "C-score", "human agreement", "centrality", "typicality"
 
 
-def measures_of(found: TraceFile) -> tuple[dict[str, Float[np.ndarray, "items"]], dict[str, str]]:
-    """Every measure there is for the items of a trace, and for each that is missing what would bring it.
+def typicality(trace: TraceFile) -> dict[str, Float[np.ndarray, "items"]]:
+    """Every measure that there is for the items of a trace, by name.
+
+    C-scores and human judgements are read from files that come with the data; where these are not there, or do not fit
+    the items, the measure is left out with a warning.
 
     Args:
-        found: A trace; of folds, centrality is computed fold by fold, each with its own head.
+        trace: Of folds, centrality is computed fold by fold, each with its own output layer.
     """
-    measures, missing = {}, {}
-    config, parts = found.config, found.load_folds()
-    indices = np.concatenate([part.indices for part in parts])
-    labels = np.concatenate([part.labels for part in parts])
-    order = np.argsort(indices, kind="stable") if len(parts) > 1 else np.arange(len(indices))  # as they are joined
+    folds, config = trace.load_folds(), trace.config
+    indices = np.concatenate([fold.indices for fold in folds])
+    order = np.argsort(indices, kind="stable") if len(folds) > 1 else np.arange(len(indices))  # as they are joined
+    rows, labels = indices[order], np.concatenate([fold.labels for fold in folds])[order]
+    measures = {}
     if config.embeddings:
-        measures[CENTRALITY] = np.concatenate([centrality(part) for part in parts])[order]
-    else:
-        missing[CENTRALITY] = "record with --embeddings"
-    if config.data == JUDGED:
-        name = HUMAN if config.split == "test" else CSCORE
-        try:
-            if name == HUMAN:
-                measures[name] = human_agreement(human_counts(indices[order], labels[order]))
-            else:
-                measures[name] = cscores(indices[order], labels[order])
-        except InputError as error:
-            missing[name] = str(error)
+        measures["centrality"] = np.concatenate([centrality(fold) for fold in folds])[order]
+    name = "human agreement" if config.split == "test" else "C-score"
+    try:
+        if config.data == JUDGED:
+            of_test = config.split == "test"
+            measures[name] = human_agreement(human_counts(rows, labels)) if of_test else cscores(rows, labels)
+    except InputError as error:
+        warnings.warn(f"{config.data} {config.split} has no {name}: {error}", CascadedWarning, stacklevel=2)
     if config.data == CLUTTERED:
-        split = "test" if config.split == "test" else "train"  # what was held out keeps its rows
-        measures[TYPICALITY] = -clutter(split, indices[order])
-    return measures, missing
+        split = "test" if config.split == "test" else "train"  # validation images keep their rows in the training split
+        measures["typicality"] = -clutter(split, rows)
+    return measures

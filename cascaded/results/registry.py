@@ -1,17 +1,17 @@
-"""The analyses by name: what each tells, what it needs, and how it is asked."""
+"""The analyses by name: what each measures and which recordings it needs."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any
+from pathlib import Path
 
 from cascaded.errors import InputError
-from cascaded.results import learned, questions
-from cascaded.results.questions import DRAWS, Question, Settings
-from cascaded.results.subjects import Subject
+from cascaded.traces.config import RecordingConfig
+from cascaded.traces.store import TraceFile, find_traces
+from cascaded.training.config import RunConfig
+from cascaded.training.runs import is_done, last_metrics, read_config
 
 
 @dataclass(frozen=True)
@@ -19,108 +19,104 @@ class Analysis:
     """One of the paper's measurements.
 
     Attributes:
-        about: What it tells, in a few words.
-        ask: The questions that a subject's traces allow.
-        needs: What `cascaded record` has to be asked for it.
-        reads: The settings that its answer depends on, besides those of its intervals.
-        version: Counted up when the same traces and settings would give another answer.
+        label: What it measures.
+        needs: The recordings that it is computed from.
+        settings: Which settings its rows depend on, besides the seed and number of draws.
+        version: Counted up when the same traces and settings would give other rows.
     """
 
-    about: str
-    ask: Callable[[Subject, Settings], list[Question]]
-    needs: tuple[str, ...]
-    reads: tuple[str, ...] = ()
+    label: str
+    needs: tuple[RecordingConfig, ...] = ()
+    settings: tuple[str, ...] = ()
     version: int = 1
 
-    def depends_on(self, settings: Settings) -> dict[str, Any]:
-        """What besides the traces an answer was made with."""
-        named = {name: getattr(settings, name) for name in (*self.reads, "seed")}
-        return {**named, "draws": DRAWS, "version": self.version}
 
-
-NOISE = "occlusion"
-FINE = "--kernel ews:0.9 --steps 70"
-BOTH = (FINE, f"--split validation {FINE}")
-OUTSIDE_SET = "svhn"
-OUTSIDE = tuple(f"--data {OUTSIDE_SET} --split {split} {FINE}" for split in ("validation", "test"))
+COARSE = RecordingConfig()
+FINE = RecordingConfig(kernel="ews:0.9", steps=70)
+NOISE = RecordingConfig(noise="occlusion")
+OOD_DATA = "photographs"
+"""An embedded data set: it needs neither files nor a connection, and fits every size of images."""
+BOTH = tuple(replace(FINE, split=split) for split in ("validation", "test"))
+OOD = tuple(replace(each, data=OOD_DATA) for each in BOTH)
 
 ANALYSES: dict[str, Analysis] = {
-    "speed_accuracy": Analysis(
-        "accuracy against cost, by confidence and by deadline", questions.ask_speed_accuracy, ("",), version=2
-    ),
+    "speed_accuracy": Analysis("accuracy per step, and against cost under stopping rules", (COARSE,)),
     "selection_latency": Analysis(
-        "from which step on a class stays chosen; the fastest and slowest images",
-        questions.ask_selection_latency,
-        (FINE,),
-        ("failing",),
-        version=2,
+        "step from which the prediction stays above a threshold", (FINE,), ("unsettled_fraction",)
     ),
     "prototypicality": Analysis(
-        "do typical images take less time?", questions.ask_prototypicality, (f"{FINE} --embeddings",), ("failing",), 2
+        "rank correlation of latency with typicality", (replace(FINE, embeddings=True),), ("unsettled_fraction",)
     ),
-    "taxonomic_compliance": Analysis(
-        "is a wrong answer of the right kind?", questions.ask_taxonomic_compliance, ("--data cifar100",), version=2
-    ),
-    "persistent_noise": Analysis(
-        "accuracy while every frame is noisy", questions.ask_persistent_noise, (f"--noise {NOISE}",)
-    ),
+    "taxonomic_compliance": Analysis("wrong predictions that are of the right coarse class", (COARSE,)),
+    "persistent_noise": Analysis("accuracy under noise on every frame", (NOISE,)),
     "transient_noise": Analysis(
-        "what passing noise leaves of the confidence",
-        questions.ask_transient_noise,
-        (f"--noise {NOISE} --protocol transient",),
+        "drop of confidence during and after some noisy frames", (replace(NOISE, protocol="transient"),)
     ),
-    "learned_stopper": Analysis(
-        "a network that learns when to stop", learned.ask_learned_stopper, BOTH, ("epochs",), 2
-    ),
-    "out_of_distribution": Analysis(
-        "can the trace tell images of another kind?",
-        learned.ask_out_of_distribution,
-        (*BOTH, *OUTSIDE),
-        ("epochs",),
-        version=2,
-    ),
+    "learned_stopper": Analysis("accuracy against cost with a learned stopper", BOTH, ("epochs",)),
+    "out_of_distribution": Analysis("detection of out-of-distribution images", (*BOTH, *OOD), ("epochs",)),
+    "run_time": Analysis("training time"),
 }
-ACROSS = ("lambda_effect",)
-"""Analyses of several runs at once."""
 
 
-def chosen(only: Sequence[str]) -> list[str]:
-    """Names of analyses as people type them; all where none is named."""
-    known, names = [*ANALYSES, *ACROSS], []
-    for each in only:
-        name = each.replace("-", "_")
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            raise InputError(f"there is no analysis {each!r}: say {near[0] if near else ', '.join(known)}")
-        names.append(name)
-    return names or known
+def chosen_analyses(only: Sequence[str]) -> list[str]:
+    """Names of analyses as people type them; all where none is given."""
+    names = [each.replace("-", "_") for each in only]
+    for name in names:
+        if name not in ANALYSES:
+            near = get_close_matches(name, ANALYSES, n=1)
+            raise InputError(f"there is no analysis {name!r}: choose {near[0] if near else ', '.join(ANALYSES)}")
+    return names or list(ANALYSES)
 
 
-def missing(subject: Subject, name: str) -> str:
-    """What would have to be recorded before an analysis can be made."""
-    run = subject.runs[0].as_posix()
+def missing_recordings(run: Path, name: str) -> tuple[RecordingConfig, ...] | str:
+    """The recordings that an analysis of a run still needs, as `cascaded record` takes them; or why there are none.
+
+    Args:
+        run: Folder of the run.
+        name: Name of the analysis.
+    """
+    config, traces = read_config(run), find_traces(run)
+    if name == "run_time":
+        return "the run has no metrics.jsonl, where training writes its time"
     if name == "taxonomic_compliance":
-        return (
-            f"data with two levels of classes, such as cifar100: train on it, then cascaded record {shlex.quote(run)}"
-        )
-    if len(subject.runs) > 1:
-        return "not asked of folds: record a run that has test images of its own"
-    if set(BOTH) <= set(ANALYSES[name].needs) and not subject.has_test:
-        return f"it trains on one split and tests on another, and {subject.config.data} has the validation split alone"
-    words = [each for each in ANALYSES[name].needs if not _is_there(subject, each)]
-    serial = subject.config.get_method().schedule == "serial"  # where nothing is delayed, time is as fine as it gets
-    told = [each.replace(FINE, "").strip() if serial else each for each in words]
-    told = [each.replace(NOISE, subject.config.noise or NOISE) for each in told]
-    return "; ".join(f"cascaded record {shlex.quote(run)} {each}".strip() for each in told)
+        return f"it needs data with two levels of classes, such as cifar100, and {config.data} has one"
+    two_splits, default = any(need.split for need in ANALYSES[name].needs), "test"
+    if not has_test_split(run, traces):
+        default = "validation"
+        if two_splits:
+            return f"it trains on one split and tests on another, and {config.data} has the validation split only"
+    if two_splits and config.fold is not None:
+        return "it needs a test split, and folds are tested on their validation splits"
+    needs = [_for_run(need, config) for need in ANALYSES[name].needs]
+    return tuple(need for need in needs if not any(_satisfies(trace, need, default) for trace in traces))
 
 
-def _is_there(subject: Subject, words: str) -> bool:
-    """Whether what these words of `cascaded record` would make was recorded already, in fine time."""
-    own = "--data" not in words
-    split = "validation" if "--split validation" in words or (own and not subject.has_test) else "test"
-    still = [found for found in subject.traces if found.config.noise is None]
-    finest = "none" if subject.config.get_method().schedule == "serial" else "ews:0.9"
-    return FINE in words and any(
-        (found.config.split, found.config.kernel) == (split, finest) and found.provenance.in_distribution == own
-        for found in still
+def has_test_split(run: Path, traces: Sequence[TraceFile]) -> bool:
+    """Whether the data of a run has a test split: a finished run without one has no test accuracy."""
+    if any(trace.provenance.in_distribution and trace.config.split == "test" for trace in traces):
+        return True
+    return not is_done(run) or "test" in (last_metrics(run) or {"test": None})
+
+
+def _for_run(need: RecordingConfig, config: RunConfig) -> RecordingConfig:
+    """A recording as one run needs it."""
+    if config.get_method().schedule == "serial" and need.kernel == FINE.kernel:
+        need = replace(need, kernel=COARSE.kernel, steps=None)  # nothing is delayed: there is no finer time
+    if need.noise is not None and config.noise is not None:
+        need = replace(need, noise=config.noise)
+    if need.split == "test" and need.data is None:
+        need = replace(need, split=None)
+    return need
+
+
+def _satisfies(trace: TraceFile, need: RecordingConfig, default: str) -> bool:
+    """Whether a trace is of the kind of data that is needed, recorded in the same way."""
+    config = trace.config
+    return (
+        trace.provenance.in_distribution == (need.data is None)
+        and config.split == (need.split or default)
+        and config.time == need.time
+        and (config.noise is None) == (need.noise is None)
+        and config.protocol == (need.protocol or (need.noise and "persistent"))
+        and config.embeddings >= need.embeddings
     )

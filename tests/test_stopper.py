@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from cascaded.analysis.curves import deadline_curve, threshold_curve
-from cascaded.analysis.outputs import confidence, right
+from cascaded.analysis.outputs import confidence, correct
 from cascaded.analysis.stopper import (
     ABOUT,
     Form,
     Stopper,
-    StopperRecipe,
+    StopperConfig,
     learned_stopper,
     load_stopper,
     settled_targets,
@@ -25,15 +25,15 @@ from cascaded.analysis.stopper import (
 from cascaded.errors import InputError
 from cascaded.traces.store import load_trace, save_trace
 from cascaded.traces.trace import Trace
-from tests.made_traces import facts
+from tests.hand_made import trace_of
 
-QUICK = StopperRecipe(hidden=16, rate=0.02, epochs=8, batch=64)
+QUICK = StopperConfig(hidden=16, lr=0.02, epochs=8, batch_size=64)
 
 
-def made(items=5, steps=4, classes=3, seed=0, **told):
+def made(items=5, steps=4, classes=3, seed=0, **about):
     random = np.random.default_rng(seed)
     logits = 5 + 2 * random.normal(size=(steps, items, classes))
-    return Trace(logits, random.integers(classes, size=items), **facts(**told))
+    return trace_of(logits, random.integers(classes, size=items), **about)
 
 
 def settling(when, seed, classes=4, steps=8):
@@ -108,9 +108,9 @@ def test_items_in_chunks_score_as_alone(monkeypatch):
 def test_training_minimises_the_cross_entropy_averaged_over_steps_and_items():
     # one batch an epoch and a tiny rate: Adam's first step moves each weight against the sign of its gradient
     trace = made(items=9)
-    recipe = StopperRecipe(hidden=5, rate=1e-3, decay=0, epochs=1, batch=9)
-    trained = train_stopper(trace, recipe, quiet=True)
-    start = Stopper(trained.form, torch.Generator().manual_seed(recipe.seed))
+    config = StopperConfig(hidden=5, lr=1e-3, weight_decay=0, epochs=1, batch_size=9)
+    trained = train_stopper(trace, config, quiet=True)
+    start = Stopper(trained.form, torch.Generator().manual_seed(config.seed))
     z = torch.from_numpy(trace.logits)
     assert trained.mean.item() == pytest.approx(z.mean().item(), rel=1e-6)
     assert trained.deviation.item() == pytest.approx(z.std(correction=0).item(), rel=1e-6)
@@ -121,7 +121,7 @@ def test_training_minimises_the_cross_entropy_averaged_over_steps_and_items():
     (-(y * p.log() + (1 - y) * (1 - p).log()).sum() / y.numel()).backward()
     for before, after in zip(start.parameters(), trained.parameters(), strict=True):
         clear = before.grad.abs() > 1e-5
-        moved = ((after - before) / -recipe.rate)[clear]
+        moved = ((after - before) / -config.lr)[clear]
         assert torch.allclose(moved, before.grad.sign()[clear], atol=0.01)
 
 
@@ -129,9 +129,9 @@ def test_it_beats_the_deadline_where_logits_tell_what_confidence_does_not():
     random = np.random.default_rng(0)
     validation, test = (settling(random.integers(0, 8, 400), seed) for seed in (1, 2))
     _, scores = learned_stopper(validation, test, QUICK, quiet=True)
-    deadline = deadline_curve(right(test), test.cost())
-    stopper = threshold_curve(scores, right(test), test.cost())
-    sure = threshold_curve(confidence(test), right(test), test.cost())
+    deadline = deadline_curve(correct(test), test.cost())
+    stopper = threshold_curve(scores, correct(test), test.cost())
+    sure = threshold_curve(confidence(test), correct(test), test.cost())
     lots = hull(deadline, np.linspace(1, 8, 50)).mean()  # accuracy over all mean latencies
     assert stopper.area(1, 8) > lots + 0.06
     assert sure.area(1, 8) < lots + 0.04
@@ -140,8 +140,8 @@ def test_it_beats_the_deadline_where_logits_tell_what_confidence_does_not():
 def test_it_does_not_beat_the_deadline_where_there_is_nothing_to_know():
     validation, test = (settling(np.full(400, 4), seed) for seed in (1, 2))
     _, scores = learned_stopper(validation, test, QUICK, quiet=True)
-    deadline = deadline_curve(right(test), test.cost())
-    stopper = threshold_curve(scores, right(test), test.cost())
+    deadline = deadline_curve(correct(test), test.cost())
+    stopper = threshold_curve(scores, correct(test), test.cost())
     # lots between deadlines are no knowledge, and a threshold can draw them; 0.05 is noise of 400 items
     assert (stopper.accuracy - hull(deadline, stopper.cost)).max() < 0.05
     assert stopper.accuracy_at(5.0) > 0.9  # but it has learnt when all of them settle
@@ -163,8 +163,8 @@ def test_the_global_random_state_is_neither_used_nor_changed():
 
 
 def test_the_defaults_are_the_papers():
-    recipe = StopperRecipe()
-    assert (recipe.rate, recipe.decay, recipe.epochs, recipe.batch) == (1e-4, 1e-4, 300, 256)
+    config = StopperConfig()
+    assert (config.lr, config.weight_decay, config.epochs, config.batch_size) == (1e-4, 1e-4, 300, 256)
 
 
 def test_a_trace_that_is_mapped_from_its_file_will_do(tmp_path):
@@ -216,11 +216,11 @@ def test_files_that_are_no_stopper_are_refused(tmp_path):
     [
         (
             {"classes": 4, "steps": 4, "kernel": "osd", "hidden": 16},
-            "does not fit what it says of itself .*size mismatch",
+            "has weights that do not fit its metadata .*size mismatch",
         ),
-        ({"classes": 3, "steps": 4, "kernel": "osd", "hidden": -1}, "does not fit what it says of itself"),
-        ({"classes": 3}, "does not fit what it says of itself"),
-        ([], "does not fit what it says of itself"),
+        ({"classes": 3, "steps": 4, "kernel": "osd", "hidden": -1}, "has weights that do not fit its metadata"),
+        ({"classes": 3}, "has weights that do not fit its metadata"),
+        ([], "has weights that do not fit its metadata"),
     ],
 )
 def test_a_stopper_that_does_not_fit_its_own_words_is_refused(about, message, tmp_path):
@@ -240,25 +240,25 @@ def test_a_stopper_that_does_not_fit_its_own_words_is_refused(about, message, tm
     ],
 )
 def test_traces_of_another_kind_are_refused_before_and_after_training(other, message):
-    told = {"kernel": "ews:0.9"}
+    about = {"kernel": "ews:0.9"}
     with pytest.raises(InputError, match=message):
-        train_stopper(made(**told), QUICK, quiet=True).scores(made(**told | other))
+        train_stopper(made(**about), QUICK, quiet=True).scores(made(**about | other))
     with pytest.raises(InputError, match=message):
-        learned_stopper(made(**told), made(**told | other), StopperRecipe(epochs=10**9), quiet=True)
+        learned_stopper(made(**about), made(**about | other), StopperConfig(epochs=10**9), quiet=True)
 
 
 def test_images_that_are_trained_on_are_not_scored():
     trace = made(data="cifar10", split="test", images="f" * 64)
-    with pytest.raises(InputError, match="both show image 0 of one source, 5 are in both"):
+    with pytest.raises(InputError, match="have 5 images in common, the first is image 0"):
         learned_stopper(trace, trace.select(np.arange(5)), QUICK, quiet=True)
     with pytest.raises(InputError, match="one trace is given as validation and as test"):
         learned_stopper(trace, trace, QUICK, quiet=True)
 
 
-def test_outputs_of_other_classes_and_impossible_recipes_are_refused():
+def test_outputs_of_other_classes_and_impossible_configs_are_refused():
     stopper = train_stopper(made(), QUICK, quiet=True)
     with pytest.raises(InputError, match=r"logits have shape \(2, 10\), this stopper was trained on 3 classes"):
         stopper.step(torch.zeros(2, 10))
-    for option in ({"hidden": 0}, {"rate": 0.0}, {"epochs": 0}, {"batch": 0}):
-        with pytest.raises(InputError, match="cannot be trained: give sizes of at least 1 and a rate above 0"):
-            StopperRecipe(**option)
+    for option in ({"hidden": 0}, {"lr": 0.0}, {"epochs": 0}, {"batch_size": 0}):
+        with pytest.raises(InputError, match="cannot be trained: give sizes of at least 1 and an lr above 0"):
+            StopperConfig(**option)

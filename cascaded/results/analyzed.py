@@ -1,0 +1,83 @@
+"""Runs with their recordings, and the key columns that follow from both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cascaded.traces.store import TraceFile, group_folds, scan_traces
+from cascaded.training.config import RunConfig, config_hash
+from cascaded.training.method import TD
+from cascaded.training.runs import find_runs, read_config
+
+
+@dataclass(frozen=True)
+class Analyzed:
+    """A run whose traces are analyzed: one folder, or those of all folds of a cross-validation.
+
+    Attributes:
+        runs: The folder of the run, or of every fold.
+        config: The configuration; of folds, what they have in common.
+        traces: Recordings of the current weights.
+        skipped: For each trace file that cannot be used, by its name, the reason.
+    """
+
+    runs: tuple[Path, ...]
+    config: RunConfig
+    traces: tuple[TraceFile, ...]
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """The folder whose `results` are written: that of the run, or one beside the folds."""
+        first = self.runs[0]
+        return first if len(self.runs) == 1 else first.parent.parent / f"folds-{self.config.seed}"
+
+    @property
+    def name(self) -> str:
+        """The folder as results name it: without the path of this machine."""
+        folder = self.folder
+        if folder.is_absolute() and folder.is_relative_to(Path.cwd()):
+            folder = folder.relative_to(Path.cwd())
+        return folder.as_posix() if not folder.is_absolute() else "/".join(folder.parts[-2:])
+
+
+def find_analyzed(places: Sequence[Path]) -> list[Analyzed]:
+    """Everything in or below some folders that can be analyzed; folds that are all there are joined."""
+    found = []
+    for runs in group_folds(find_runs(places)):
+        config = read_config(runs[0])
+        traces, skipped = scan_traces(runs)
+        found.append(Analyzed(runs, config if len(runs) == 1 else replace(config, fold=None), tuple(traces), skipped))
+    return found
+
+
+def run_keys(analyzed: Analyzed) -> dict[str, Any]:
+    """The key columns that follow from the configuration of a run."""
+    config, loss = analyzed.config, analyzed.config.get_method().loss
+    lam = loss.lam if isinstance(loss, TD) else None
+    return {
+        "run": analyzed.name,
+        "config": config_hash(config),
+        "data": config.data,
+        "method": config.method,
+        "lam": lam[-1] if isinstance(lam, tuple) else lam,
+        "arch": config.arch,
+        "width": config.width,
+        "seed": config.seed,
+        "fold": config.fold[0] if config.fold else None,
+        "train_noise": config.noise,
+        "schedule": config.get_method().schedule,
+    }
+
+
+def trace_keys(trace: TraceFile) -> dict[str, Any]:
+    """The key columns that follow from a recording."""
+    names = ("data", "split", "schedule", "kernel", "time", "steps", "noise", "protocol")
+    return {
+        **{name: getattr(trace.config, name) for name in names},
+        "items": trace.provenance.items[:16],
+        "n_items": trace.images,
+    }

@@ -1,0 +1,72 @@
+"""Find the fastest and the slowest images of a run's recordings in its data, and store them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Int64, UInt8
+
+from cascaded.analysis.latency import by_latency, selection_latency
+from cascaded.data.images import Images
+from cascaded.data.sheet import contact_sheet
+from cascaded.errors import InputError
+from cascaded.files import write_whole
+from cascaded.results.analyzed import Analyzed, run_keys, trace_keys
+from cascaded.results.galleries import IMAGES, Gallery, gallery_file, read_gallery, thumbnails, write_gallery
+from cascaded.results.tasks import Settings, clean_traces
+from cascaded.traces.store import TraceFile
+from cascaded.training.data import load_split
+
+
+def write_galleries(run: Analyzed, settings: Settings) -> list[Path]:
+    """Store the fastest and slowest images of every recording of a run's own data, and a contact sheet by class.
+
+    Args:
+        run: The run. Its data has to be at hand.
+        settings: Those of selection latency.
+    """
+    files = []
+    for trace in clean_traces(run):
+        file, source = gallery_file(run.folder, trace.name), f"{trace.header.digest} {settings.unsettled_fraction}"
+        known = read_gallery(file)
+        if trace.config.data == run.config.data and (known is None or known.source != source):
+            _write(run, trace, file, source, settings.unsettled_fraction)
+        files.append(file)
+    return [file for file in files if file.exists()]
+
+
+def _write(run: Analyzed, trace_file: TraceFile, file: Path, source: str, unsettled_fraction: float) -> None:
+    trace, images = trace_file.load(), _images(run, trace_file)
+    latency = selection_latency(trace, unsettled_fraction=unsettled_fraction)
+    order = by_latency(trace, latency)
+    fastest, slowest = order[:IMAGES], order[::-1][:IMAGES]
+    pixels = [thumbnails(_pixels(images, trace.indices[each])) for each in (fastest, slowest)]
+    steps = [latency.steps[each].astype(np.float32) for each in (fastest, slowest)]
+    labels = [trace.labels[each] for each in (fastest, slowest)]
+    keys = {**run_keys(run), **trace_keys(trace_file)}
+    write_gallery(file, Gallery(keys, source, images.classes, *pixels, *steps, *labels))
+    rows = []
+    for label in np.unique(trace.labels):
+        of_class = trace.indices[order[trace.labels[order] == label]]
+        for name, rows_of in (("fastest", of_class[:IMAGES]), ("slowest", of_class[::-1][:IMAGES])):
+            rows.append((f"{images.classes[label]}, {name}", torch.from_numpy(_pixels(images, rows_of))))
+    write_whole(file.with_suffix(".png"), lambda part: contact_sheet(rows).save(part, format="PNG"))
+
+
+def _images(run: Analyzed, trace: TraceFile) -> Images:
+    """The images that a trace was recorded from; others are refused."""
+    images = load_split(run.config, "train" if trace.config.split == "validation" else str(trace.config.split))
+    if images.fingerprint() != trace.provenance.images:
+        raise InputError(
+            f"{trace.name} is of images {trace.provenance.images[:12]}, {run.config.data} has "
+            f"{images.fingerprint()[:12]}: bring them back, or record it again"
+        )
+    return images
+
+
+def _pixels(images: Images, rows: Int64[np.ndarray, "rows"]) -> UInt8[np.ndarray, "rows channels height width"]:
+    """Images by their rows in the source."""
+    place_of = {row: place for place, row in enumerate(images.indices.tolist())}
+    return images.images[torch.tensor([place_of[row] for row in rows.tolist()])].numpy()

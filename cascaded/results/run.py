@@ -1,0 +1,113 @@
+"""Run the analyses that the traces of a run allow; what was computed from the same traces is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cascaded.errors import InputError
+from cascaded.results.analyzed import Analyzed, find_analyzed, run_keys, trace_keys
+from cascaded.results.registry import ANALYSES
+from cascaded.results.table import load, read_provenance, results_file, to_table, write
+from cascaded.results.tasks import TASKS, Settings, Task
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An analysis of a trace that could not be computed, and why."""
+
+    run: Path
+    analysis: str
+    trace: str
+    reason: str
+
+
+def run_analysis(
+    analyzed: Analyzed, name: str, settings: Settings | None = None, *, overwrite: bool = False
+) -> list[Failure]:
+    """Compute the rows of an analysis and write them to RESULTS/NAME.parquet; rows of unchanged traces are kept.
+
+    Args:
+        analyzed: The run.
+        name: Name of the analysis.
+        settings: What the analysis is computed with.
+        overwrite: Compute all rows anew.
+    """
+    settings = settings or Settings()
+    file, tasks = results_file(analyzed.folder, name), TASKS[name](analyzed, settings)
+    made_with = _made_with(name, settings)
+    kept = {} if overwrite else _kept(file, made_with)
+    rows, sources, failures, start = [], {}, [], 0
+    for task in tasks:
+        try:
+            known = kept.get(task.name, (None, None))
+            found = known[1] if known[0] == task.digests else _with_keys(task.compute(), analyzed, task)
+        except InputError as error:  # one trace that cannot be analyzed does not keep the others from it
+            failures.append(Failure(analyzed.folder, name, task.name, str(error)))
+            continue
+        if len(found):
+            rows.append(found)
+            sources[task.name] = {"traces": task.digests, "rows": [start, start + len(found)]}
+            start += len(found)
+    if not rows:
+        file.unlink(missing_ok=True)  # of weights that are gone
+    elif {name: each["traces"] for name, each in sources.items()} != {name: each[0] for name, each in kept.items()}:
+        write(analyzed.folder, name, pd.concat(rows, ignore_index=True), {**made_with, "computed_from": sources})
+    return failures
+
+
+def _made_with(name: str, settings: Settings) -> dict[str, Any]:
+    """The settings that the rows of an analysis depend on."""
+    used = (*ANALYSES[name].settings, "draws", "seed")
+    values = {key: value for key, value in asdict(settings).items() if key in used}
+    return {"version": ANALYSES[name].version, "settings": values}
+
+
+def _kept(file: Path, made_with: dict[str, Any]) -> dict[str, tuple[dict[str, str], pd.DataFrame]]:
+    """By task the traces that rows were computed from before, with the same settings, and these rows."""
+    known = read_provenance(file) or {}
+    if {key: known.get(key) for key in made_with} != made_with:
+        return {}
+    try:
+        rows = load(file)
+        return {name: (each["traces"], rows[slice(*each["rows"])]) for name, each in known["computed_from"].items()}
+    except (InputError, KeyError, TypeError):  # damaged, or written by something else
+        return {}
+
+
+def _with_keys(rows: pd.DataFrame, analyzed: Analyzed, task: Task) -> pd.DataFrame:
+    """Rows of an analysis with their key columns."""
+    keys = {**run_keys(analyzed), **({} if task.judged is None else trace_keys(task.judged))}
+    return to_table(rows.assign(**keys))
+
+
+Progress = Callable[[str], object]
+
+
+def run_analyses(
+    places: Sequence[Path],
+    names: Sequence[str] = (),
+    settings: Settings | None = None,
+    *,
+    overwrite: bool = False,
+    on_progress: Progress = lambda message: None,
+) -> list[Failure]:
+    """Run analyses of all runs in or below some folders, and write their rows.
+
+    Args:
+        places: Folders of runs, or folders above them.
+        names: Names of analyses; all by default.
+        settings: What they are computed with.
+        overwrite: Compute all rows anew.
+        on_progress: Called with a message before each analysis of each run.
+    """
+    failures = []
+    for analyzed in find_analyzed(places):
+        for name in names or ANALYSES:
+            on_progress(f"{analyzed.name}: {name}")
+            failures += run_analysis(analyzed, name, settings, overwrite=overwrite)
+    return failures
