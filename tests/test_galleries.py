@@ -1,62 +1,66 @@
-"""Galleries: the images that were fastest and slowest, and no others."""
+"""Galleries: the fastest and the slowest images, and no others."""
 
 import numpy as np
 import pytest
-import torch
-from PIL import Image
 
+from cascaded.analysis.latency import by_latency, selection_latency
 from cascaded.data import load
-from cascaded.data.sheet import contact_sheet
 from cascaded.errors import InputError
-from cascaded.results.galleries import draw_gallery, ends_file, read_ends, small
-from cascaded.results.subjects import find_subjects
-from tests.made_traces import made_run
+from cascaded.results.analyzed import find_analyzed
+from cascaded.results.galleries import IMAGES, gallery_file, read_galleries, read_gallery, thumbnails
+from cascaded.results.gallery_images import write_galleries
+from cascaded.results.tasks import Settings
+from tests.made_traces import made_run, made_trace
 
 
-def result(rows):
-    ends = {"fastest": [{"index": row} for row in rows], "slowest": [{"index": row} for row in rows[::-1]]}
-    return {"gallery": {"by class": {"3": ends}, "overall": ends}}
+def run_with(tmp_path, images, split="test"):
+    trace = made_trace(items=30, indices=images.indices[:30].numpy(), split=split, images=images.fingerprint())
+    return find_analyzed([made_run(tmp_path / "0", {"t": trace})])[0], trace
 
 
-def test_a_gallery_shows_the_rows_that_were_named(tmp_path):
-    who = find_subjects([made_run(tmp_path / "0")])[0]
-    images = load("digits", "test")
-    rows = images.indices[[40, 7, 300]].tolist()
-    file = draw_gallery(who, "digits-test", "test", images.fingerprint(), result(rows))
-    assert file == tmp_path / "0" / "galleries" / "digits-test.png"
-    shown = images.images[[40, 7, 300]]
-    expected = contact_sheet([("3, fastest", shown), ("3, slowest", shown.flip(0))])
-    assert np.array_equal(np.asarray(Image.open(file)), np.asarray(expected))
-    ends = read_ends(ends_file(who, "digits-test"))
-    assert np.array_equal(ends["fastest"], shown.numpy())
-    assert np.array_equal(ends["slowest"], shown.flip(0).numpy())
+@pytest.mark.parametrize("split", ["test", "validation"])
+def test_a_gallery_has_the_fastest_and_the_slowest_images_of_its_trace(tmp_path, split):
+    images = load("digits", "train" if split == "validation" else split)
+    run, trace = run_with(tmp_path, images, split)
+    assert write_galleries(run, Settings()) == [gallery_file(run.folder, "t")]
+    (gallery,) = read_galleries(run.folder)
+    latency = selection_latency(trace)
+    order = by_latency(trace, latency)
+    assert np.array_equal(gallery.fastest, images.images[:30].numpy()[order[:IMAGES]])
+    assert np.array_equal(gallery.slowest, images.images[:30].numpy()[order[::-1][:IMAGES]])
+    assert gallery.slowest_steps.tolist() == latency.steps[order[::-1][:IMAGES]].tolist()
+    assert gallery.fastest_labels.tolist() == trace.labels[order[:IMAGES]].tolist()
+    assert (gallery.keys["method"], gallery.keys["split"], gallery.classes[3]) == ("cascaded-td", split, "3")
+    assert gallery_file(run.folder, "t").with_suffix(".png").exists()
+
+
+def test_a_gallery_is_written_again_only_where_something_has_changed(tmp_path, monkeypatch):
+    run, _ = run_with(tmp_path, load("digits", "test"))
+    write_galleries(run, Settings())
+    monkeypatch.setattr("cascaded.results.gallery_images.write_gallery", lambda *_: 1 / 0)
+    write_galleries(run, Settings())
+    with pytest.raises(ZeroDivisionError):
+        write_galleries(run, Settings(unsettled_fraction=0.5))
+
+
+def test_images_that_are_not_those_of_the_trace_are_refused(tmp_path):
+    run = find_analyzed([made_run(tmp_path / "0", {"t": made_trace(images="0" * 64)})])[0]
+    with pytest.raises(InputError, match="t is of images 000000000000, digits has .*: bring them back"):
+        write_galleries(run, Settings())
 
 
 def test_large_images_are_kept_as_thumbnails():
-    images = torch.arange(2 * 3 * 224 * 224).reshape(2, 3, 224, 224).remainder(251).to(torch.uint8)
-    made = small(images)
+    images = (np.arange(2 * 3 * 224 * 224).reshape(2, 3, 224, 224) % 251).astype(np.uint8)
+    made = thumbnails(images)
     assert made.shape == (2, 3, 56, 56)
-    assert made[1, 2, 3, 4] == images[1, 2, 12:16, 16:20].float().mean().round()
-    assert torch.equal(small(made), made)
+    assert made[1, 2, 3, 4] == round(images[1, 2, 12:16, 16:20].mean())
+    assert np.array_equal(thumbnails(made), made)
 
 
-def test_ends_that_were_not_kept_or_are_damaged_are_none(tmp_path):
-    assert read_ends(tmp_path / "none.safetensors") == {}
-    (tmp_path / "odd.safetensors").write_bytes(b"odd")
-    assert read_ends(tmp_path / "odd.safetensors") == {}
-
-
-def test_held_out_images_are_rows_of_the_training_images(tmp_path):
-    who = find_subjects([made_run(tmp_path / "0")])[0]
-    images = load("digits", "train")
-    shown = result(images.indices[:2].tolist())
-    assert draw_gallery(who, "digits-validation", "validation", images.fingerprint(), shown).exists()
-
-
-def test_images_that_are_not_in_the_data_any_more_are_refused(tmp_path):
-    who = find_subjects([made_run(tmp_path / "0")])[0]
-    own = load("digits", "test").fingerprint()
-    with pytest.raises(InputError, match="no image of t is in digits test: the data has changed, record it again"):
-        draw_gallery(who, "t", "test", own, result([10**6]))
-    with pytest.raises(InputError, match=f"t is of images 000000000000, digits test holds {own[:12]}: bring them back"):
-        draw_gallery(who, "t", "test", "0" * 64, result([0]))
+def test_galleries_that_are_not_there_or_damaged_are_left_out(tmp_path):
+    assert read_galleries(tmp_path) == []
+    file = gallery_file(tmp_path, "odd")
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"odd")
+    assert read_gallery(file) is None
+    assert read_galleries(tmp_path) == []

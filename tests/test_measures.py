@@ -8,49 +8,48 @@ import pytest
 from cascaded.analysis import centrality, human_agreement
 from cascaded.data.clutter import clutter
 from cascaded.data.human import COUNTS, CSCORES, human_counts
-from cascaded.results.measures import measures_of
-from cascaded.results.subjects import find_subjects
+from cascaded.errors import CascadedWarning
+from cascaded.results.analyzed import find_analyzed
+from cascaded.results.measures import typicality
 from tests.made_traces import made_run, made_trace
 from tests.pictures import REAL, needs_real
 
 
 def found(tmp_path, trace, **spec):
-    return find_subjects([made_run(tmp_path / "0", {"t": trace}, **spec)])[0].traces[0]
+    return find_analyzed([made_run(tmp_path / "0", {"t": trace}, **spec)])[0].traces[0]
 
 
 def test_centrality_is_of_the_embeddings(tmp_path):
     trace = made_trace(embeddings=True)
-    measures, missing = measures_of(found(tmp_path, trace))
+    measures = typicality(found(tmp_path, trace))
     assert np.array_equal(measures["centrality"], centrality(trace))
-    assert missing == {}
-    measures, missing = measures_of(found(tmp_path / "without", made_trace()))
-    assert (measures, missing) == ({}, {"centrality": "record with --embeddings"})
+    assert typicality(found(tmp_path / "without", made_trace())) == {}
 
 
 def test_centrality_of_folds_is_computed_with_each_folds_own_head(tmp_path):
     traces = [made_trace(k, 4, embeddings=True, indices=np.arange(2 - k, 8, 2), split="validation") for k in (1, 2)]
     for number, trace in enumerate(traces, start=1):
         made_run(tmp_path / "m" / f"fold{number}of2" / "0", {"t": trace}, fold=(number, 2))
-    measures, _ = measures_of(find_subjects([tmp_path])[0].traces[0])
+    measures = typicality(find_analyzed([tmp_path])[0].traces[0])
     expected = np.empty(8)
     for trace in traces:
         expected[trace.indices] = centrality(trace)
     assert np.array_equal(measures["centrality"], expected)
 
 
-def test_judgements_that_are_not_there_are_told(tmp_path, monkeypatch):
+def test_judgements_that_are_not_there_are_left_out_with_a_warning(tmp_path, monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
-    _, missing = measures_of(found(tmp_path, made_trace(data="cifar10", embeddings=True)))
-    assert "cifar10h-counts.npy" in missing["human agreement"]
-    _, missing = measures_of(found(tmp_path / "v", made_trace(data="cifar10", split="validation")))
-    assert "cifar10-cscores-orig-order.npz" in missing["C-score"]
+    with pytest.warns(CascadedWarning, match=r"has no human agreement: .*cifar10h-counts.npy"):
+        assert set(typicality(found(tmp_path, made_trace(data="cifar10", embeddings=True)))) == {"centrality"}
+    with pytest.warns(CascadedWarning, match=r"has no C-score: .*cifar10-cscores-orig-order.npz"):
+        assert typicality(found(tmp_path / "v", made_trace(data="cifar10", split="validation"))) == {}
 
 
 def test_typical_are_the_digits_with_little_clutter(tmp_path):
     rows = np.array([700, 3, 41, 5])
     for split, source in (("test", "test"), ("validation", "train")):
         trace = made_trace(data="cluttered-digits", split=split, items=4, indices=rows)
-        measures, _ = measures_of(found(tmp_path / split, trace))
+        measures = typicality(found(tmp_path / split, trace))
         assert np.array_equal(measures["typicality"], -clutter(source, rows))
 
 
@@ -62,10 +61,10 @@ def test_judgements_are_those_of_the_rows_and_of_no_other_order(tmp_path, monkey
     scores = np.load(f"{REAL}/cifar10-cscores-orig-order.npz", allow_pickle=False)
     labels = human_counts(rows).argmax(axis=1) if split == "test" else scores["labels"][rows].astype(np.int64)
     trace = replace(made_trace(data="cifar10", split=split, classes=10, indices=rows), labels=labels)
-    measures, _ = measures_of(found(tmp_path, trace))
+    measures = typicality(found(tmp_path, trace))
     name, expected = "C-score", scores["scores"][rows]
     if split == "test":
         name, expected = "human agreement", human_agreement(human_counts(rows))
     assert np.array_equal(measures[name], expected)
-    _, missing = measures_of(found(tmp_path / "other", replace(trace, labels=(labels + 3) % 10)))
-    assert "in their original order" in missing[name]
+    with pytest.warns(CascadedWarning, match="in their original order"):
+        assert typicality(found(tmp_path / "other", replace(trace, labels=(labels + 3) % 10))) == {}

@@ -1,0 +1,208 @@
+"""Analyses of runs: from traces on disk to rows with keys; finished work is kept."""
+
+import math
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cascaded.analysis.curves import speed_accuracy
+from cascaded.errors import CascadedWarning, InputError
+from cascaded.results import tasks
+from cascaded.results.analyzed import find_analyzed
+from cascaded.results.compare import estimates
+from cascaded.results.registry import ANALYSES, chosen_analyses, missing_recordings
+from cascaded.results.run import run_analyses
+from cascaded.results.table import load, read_provenance, results_file
+from cascaded.results.tasks import TASKS, Settings
+from cascaded.traces.config import RecordingConfig
+from tests.hand_made import value_of
+from tests.made_traces import made_run, made_trace, noisy_trace
+
+FEW = Settings(epochs=1, draws=5)
+
+
+def computed(monkeypatch):
+    """How often each analysis is computed from now on."""
+    calls = []
+    for name in ("speed_accuracy", "persistent_noise", "transient_noise"):
+        original = getattr(tasks, name)
+        count = lambda *args, name=name, original=original, **options: calls.append(name) or original(*args, **options)
+        monkeypatch.setattr(tasks, name, count)
+    return calls
+
+
+def test_every_analysis_has_tasks():
+    assert list(TASKS) == list(ANALYSES)
+
+
+def test_rows_have_the_keys_of_run_and_recording(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trace = made_trace(embeddings=True)
+    folder = made_run(tmp_path / "td" / "3", {"t": trace}, method="cascaded-td", lam=0.5, seed=3, width=8)
+    assert run_analyses([tmp_path], settings=FEW) == []
+    df = load(folder)
+    assert set(df.analysis) == {"speed_accuracy", "selection_latency", "prototypicality"}
+    row = df.iloc[0]
+    assert (row.run, row["data"], row.split, row.method, row.lam) == ("td/3", "digits", "test", "cascaded-td", 0.5)
+    assert (row.seed, row.width, row.time, row.kernel, row.steps, row.n_items) == (3, 8, "fine", "ews:0.9", 6, 40)
+    assert math.isnan(row.fold)
+    expected = speed_accuracy(trace, draws=5)
+    assert value_of(df[df.analysis == "speed_accuracy"], "accuracy") == value_of(expected, "accuracy")
+    assert len(row.draws) == 5
+
+
+def test_a_lambda_schedule_has_its_last_value_and_another_config(tmp_path):
+    for k, lam in enumerate((0.0, (1.0, 0.0))):
+        made_run(tmp_path / str(k) / "0", {"t": made_trace()}, method="cascaded-td", lam=lam)
+    run_analyses([tmp_path], ["speed_accuracy"], FEW)
+    df = load(tmp_path)
+    assert set(df.lam) == {0.0}
+    assert df.config.nunique() == 2
+
+
+def test_finished_work_is_kept_and_new_traces_are_added(tmp_path, monkeypatch):
+    folder = made_run(tmp_path / "0", {"a": made_trace(), "n": noisy_trace()})
+    calls = computed(monkeypatch)
+    run_analyses([folder], settings=FEW)
+    assert sorted(calls) == ["persistent_noise", "speed_accuracy"]
+    before = load(folder)
+    run_analyses([folder], settings=FEW)
+    assert len(calls) == 2
+    made_run(folder, {"b": made_trace(1, steps=4)})
+    run_analyses([folder], settings=FEW)
+    assert calls[2:] == ["speed_accuracy"]
+    after = load(folder, "speed_accuracy")
+    assert len(after) > len(before[before.analysis == "speed_accuracy"])
+    assert set(after.steps) == {4, 6}
+    assert set(read_provenance(results_file(folder, "speed_accuracy"))["computed_from"]) == {"a", "b"}
+
+
+@pytest.mark.parametrize("change", ["draws", "trace", "overwrite", "damage", "seed"])
+def test_what_has_changed_is_computed_again(tmp_path, monkeypatch, change):
+    folder = made_run(tmp_path / "0", {"a": made_trace()})
+    run_analyses([folder], ["speed_accuracy"], FEW)
+    calls, settings = computed(monkeypatch), FEW
+    if change in ("draws", "seed"):
+        settings = replace(FEW, **{change: 7})
+    elif change == "trace":
+        made_run(folder, {"a": made_trace(1)})
+    elif change == "damage":
+        results_file(folder, "speed_accuracy").write_bytes(b"PAR1")
+    run_analyses([folder], ["speed_accuracy"], settings, overwrite=change == "overwrite")
+    assert calls == ["speed_accuracy"]
+
+
+def test_other_settings_of_other_analyses_change_nothing(tmp_path, monkeypatch):
+    folder = made_run(tmp_path / "0", {"a": made_trace()})
+    run_analyses([folder], ["speed_accuracy"], FEW)
+    calls = computed(monkeypatch)
+    run_analyses([folder], ["speed_accuracy"], replace(FEW, epochs=9, unsettled_fraction=0.5))
+    assert calls == []
+
+
+def test_results_of_traces_that_are_gone_are_removed(tmp_path):
+    folder = made_run(tmp_path / "0", {"a": made_trace()})
+    run_analyses([folder], ["speed_accuracy"], FEW)
+    shutil.rmtree(folder / "traces")
+    run_analyses([folder], ["speed_accuracy"], FEW)
+    assert not results_file(folder, "speed_accuracy").exists()
+
+
+def test_one_trace_that_cannot_be_read_does_not_keep_the_others_from_being_analyzed(tmp_path):
+    folder = made_run(tmp_path / "0", {"a": made_trace(), "b": made_trace(1, steps=4)})
+    file = folder / "traces" / "b.safetensors"
+    file.write_bytes(file.read_bytes()[:-4] + b"1234")
+    (failure,) = run_analyses([folder], ["speed_accuracy"], FEW)
+    assert (failure.analysis, failure.trace) == ("speed_accuracy", "b")
+    assert "not what was recorded" in failure.reason
+    assert set(load(folder).steps) == {6}
+
+
+def test_transient_noise_of_all_lengths_is_one_analysis(tmp_path):
+    traces = {f"t{n}": noisy_trace("transient", frames=n) for n in (1, 3)}
+    folder = made_run(tmp_path / "0", traces)
+    run_analyses([folder], ["transient_noise"], FEW)
+    df = load(folder)
+    assert sorted(df[df.metric == "dip_by_frames"].x) == [1, 3]
+    assert (df.metric == "dip").sum() == 1
+    assert (set(df.steps), set(df.noise), set(df.n_items)) == ({3}, {"focus"}, {8})
+
+
+def splits(**options):
+    return {split: made_trace(k, split=split, **options) for k, split in enumerate(("validation", "test"))}
+
+
+def test_stopper_and_detectors_are_trained_on_validation_and_tested_on_test_images(tmp_path):
+    other = {f"other-{k}": v for k, v in splits(data="svhn", in_distribution=False).items()}
+    folder = made_run(tmp_path / "0", {**splits(), **other})
+    assert run_analyses([folder], ["learned_stopper", "out_of_distribution"], FEW) == []
+    df = load(folder)
+    assert set(df.split) == {"test"}
+    stopper = df[df.analysis == "learned_stopper"]
+    assert set(stopper.rule) == {"threshold", "deadline", "stopper"}
+    assert "accuracy" not in set(stopper.metric)
+    assert set(df[df.analysis == "out_of_distribution"].ood_data) == {"svhn", "mean"}
+    assert (folder / "stoppers" / "test.safetensors").exists()
+
+
+def test_folds_are_joined(tmp_path):
+    for number in (1, 2):
+        trace = made_trace(number, 4, indices=np.arange(2 - number, 8, 2), split="validation")
+        made_run(tmp_path / "m" / f"fold{number}of2" / "0", {"t": trace}, fold=(number, 2))
+    (analyzed,) = find_analyzed([tmp_path])
+    assert analyzed.folder == tmp_path / "m" / "folds-0"
+    run_analyses([tmp_path], ["speed_accuracy", "learned_stopper"], FEW)
+    df = load(tmp_path)
+    assert set(df.n_items) == {8}
+    assert df.fold.isna().all()
+    assert missing_recordings(analyzed.runs[0], "learned_stopper") == (
+        "it needs a test split, and folds are tested on their validation splits"
+    )
+
+
+def test_training_time_is_read_from_the_metrics(tmp_path):
+    folder = made_run(tmp_path / "0", batch_size=10)
+    (folder / "metrics.jsonl").write_text('{"epoch": 4, "step": 100, "seconds": 50.0, "accuracy": [0.5]}\n')
+    run_analyses([folder], ["run_time"], FEW)
+    df = load(folder)
+    values = dict(zip(df.metric, df.value, strict=True))
+    assert values == pytest.approx({"seconds_per_epoch": 12.5, "images_per_second": 20, "training_hours": 50 / 3600})
+    assert df.items.isna().all()
+
+
+def test_names_of_analyses_are_read_as_people_type_them():
+    assert chosen_analyses(["speed-accuracy"]) == ["speed_accuracy"]
+    assert chosen_analyses([]) == list(ANALYSES)
+    with pytest.raises(InputError, match="there is no analysis 'speed_acuracy': choose speed_accuracy"):
+        chosen_analyses(["speed_acuracy"])
+
+
+def test_what_is_missing_is_what_this_run_needs(tmp_path):
+    folder = made_run(tmp_path / "0", {"t": made_trace()})
+    fine = RecordingConfig(kernel="ews:0.9", steps=70)
+    assert missing_recordings(folder, "speed_accuracy") == (RecordingConfig(),)
+    assert missing_recordings(folder, "selection_latency") == ()
+    assert missing_recordings(folder, "prototypicality") == (replace(fine, embeddings=True),)
+    assert missing_recordings(folder, "learned_stopper") == (replace(fine, split="validation"),)
+    assert missing_recordings(folder, "persistent_noise") == (RecordingConfig(noise="occlusion"),)
+    assert [need.data for need in missing_recordings(folder, "out_of_distribution")] == [None, *["photographs"] * 2]
+    assert "cifar100" in missing_recordings(folder, "taxonomic_compliance")
+    serial = made_run(tmp_path / "serial" / "0", method="serial-ce", noise="focus")
+    assert missing_recordings(serial, "selection_latency") == (RecordingConfig(),)
+    assert missing_recordings(serial, "transient_noise") == (RecordingConfig(noise="focus", protocol="transient"),)
+
+
+def test_settings_that_cannot_be_are_refused():
+    for wrong in ({"seed": -1}, {"unsettled_fraction": 2.0}, {"epochs": 0}, {"draws": 1}):
+        with pytest.raises(InputError, match="give"):
+            Settings(**wrong)
+
+
+def test_runs_of_one_configuration_and_seed_are_warned_about(tmp_path):
+    for name in ("a", "b"):
+        made_run(tmp_path / name / "0", {"t": made_trace()})
+    run_analyses([tmp_path], ["speed_accuracy"], FEW)
+    with pytest.warns(CascadedWarning, match="repeats a configuration and seed"):
+        assert set(estimates(load(tmp_path)).n_seeds) == {1}
