@@ -45,7 +45,7 @@ def test_a_gallery_is_written_again_only_where_something_has_changed(tmp_path, m
 
 def test_images_that_are_not_those_of_the_trace_are_refused(tmp_path):
     run = find_analyzed([made_run(tmp_path / "0", {"t": made_trace(images="0" * 64)})])[0]
-    with pytest.raises(InputError, match="t is of images 000000000000, digits has .*: bring them back"):
+    with pytest.raises(InputError, match=r"t is of images 000000000000, digits has .*: bring them back"):
         write_galleries(run, Settings())
 
 

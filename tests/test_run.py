@@ -23,13 +23,19 @@ from tests.made_traces import made_run, made_trace, noisy_trace
 FEW = Settings(epochs=1, draws=5)
 
 
+def counted(original, name, calls):
+    def call(*args, **options):
+        calls.append(name)
+        return original(*args, **options)
+
+    return call
+
+
 def computed(monkeypatch):
     """How often each analysis is computed from now on."""
     calls = []
     for name in ("speed_accuracy", "persistent_noise", "transient_noise"):
-        original = getattr(tasks, name)
-        count = lambda *args, name=name, original=original, **options: calls.append(name) or original(*args, **options)
-        monkeypatch.setattr(tasks, name, count)
+        monkeypatch.setattr(tasks, name, counted(getattr(tasks, name), name, calls))
     return calls
 
 
@@ -169,7 +175,7 @@ def test_training_time_is_read_from_the_metrics(tmp_path):
     df = load(folder)
     values = dict(zip(df.metric, df.value, strict=True))
     assert values == pytest.approx({"seconds_per_epoch": 12.5, "images_per_second": 20, "training_hours": 50 / 3600})
-    assert df.items.isna().all()
+    assert df["items"].isna().all()
 
 
 def test_names_of_analyses_are_read_as_people_type_them():

@@ -175,7 +175,7 @@ def _metrics(scores: Mapping[Key, Scores]) -> dict[tuple[str, str, str, str | No
         found["auroc", name, detector, reads] = auroc(*pair)
         found["fpr95", name, detector, reads] = fpr_at(*pair)
     names = list(dict.fromkeys(name for name, _, _ in scores))
-    for metric, detector, reads in dict.fromkeys((metric, *rest) for metric, _, *rest in found):
+    for metric, detector, reads in dict.fromkeys((metric, detector, reads) for metric, _, detector, reads in found):
         found[metric, MEAN, detector, reads] = float(np.mean([found[metric, name, detector, reads] for name in names]))
     for name, detector in product([*names, MEAN], DETECTORS):
         gain = found["auroc", name, detector, "all"] - found["auroc", name, detector, "last"]

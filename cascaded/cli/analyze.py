@@ -78,9 +78,8 @@ def analyze(
             if galleries and "selection_latency" in names:
                 _store_images(run, settings)
     rows = load([run.folder for run in found])
-    _print_tables(rows[rows.analysis.isin(names)])
-    for run in found:
-        _print_files(run, names)
+    _print_tables(rows[rows.analysis.isin(names)], names)
+    _print_files(runs, found, names)
     if csv is not None:
         rows.drop(columns="draws").to_csv(csv, index=False)
         say(wide_console(), f"wrote {csv}")
@@ -115,65 +114,73 @@ def _store_images(run: Analyzed, settings: Any) -> None:
         say(console, f"no gallery of {run.name}: {error}")
 
 
-def _print_files(run: Analyzed, names: list[str]) -> None:
-    """What was written, and the commands that record what is missing."""
+def _print_files(places: tuple[Path, ...], found: list[Analyzed], names: list[str]) -> None:
+    """What was written, and the commands that record what is missing: one for all runs that miss the same."""
     from cascaded.results.registry import ANALYSES, missing_recordings
     from cascaded.results.table import results_file
     from cascaded.traces.config import RecordingConfig
 
-    console, folder = wide_console(), shlex.quote(str(run.runs[0]))
-    there = [name for name in names if results_file(run.folder, name).exists()]
-    if there:
-        say(console, f"wrote {run.folder / 'results'}/: {', '.join(there)}")
-    for name in (name for name in names if name not in there):
-        needs = missing_recordings(run.runs[0], name)
-        what = f"not measured: {name}, {ANALYSES[name].label}"
-        if isinstance(needs, str) or not needs:
-            say(console, f"{what}: {needs}" if needs else what)
-            continue
-        say(console, f"{what}; record it with")
-        for need in needs:
-            say(console, f"  {program()} record {folder} {shlex.join(to_args(need, RecordingConfig()))}".rstrip())
+    console, lacking = wide_console(), {}
+    for run in found:
+        there = [name for name in names if results_file(run.folder, name).exists()]
+        if there:
+            say(console, f"wrote {run.folder / 'results'}/: {', '.join(there)}")
+        for name in (name for name in names if name not in there):
+            lacking.setdefault((name, missing_recordings(run.runs[0], name)), []).extend(run.runs)
+    for (name, needs), own in lacking.items():
+        every = len(own) == sum(len(run.runs) for run in found)
+        say(
+            console, f"not measured: {name} ({ANALYSES[name].label})" + (f", {needs}" if isinstance(needs, str) else "")
+        )
+        for need in () if isinstance(needs, str) else needs:
+            words = ["record", *map(str, places if every else own), *to_args(need, RecordingConfig())]
+            say(console, f"  {program()} {shlex.join(words)}")
 
 
-def _print_tables(rows: pd.DataFrame) -> None:
-    """Estimates, one column per condition, and differences from the first condition."""
-    from cascaded.results.compare import SETTING, differences, estimates
+def _print_tables(rows: pd.DataFrame, names: list[str]) -> None:
+    """Estimates, one table per recording and one column per condition; then paired differences."""
+    from cascaded.results.compare import differences, estimates
 
     rows = rows[rows.ood_data.isna() | (rows.ood_data == "mean")]
-    console, place = wide_console(), [name for name in SETTING if name not in ("analysis", "metric")]
-    of_runs = ["data", "split", "items", "time", "steps", "noise", "protocol"]
-    for key, some in estimates(rows).groupby(of_runs, dropna=False, sort=False):
-        title = ", ".join(
-            f"{each:g} steps" if isinstance(each, float) else str(each) for each in _present(key[:2] + key[3:])
-        )
-        console.print(_table(title, some, place))
-    found = differences(rows)
-    if len(found):
-        first = found[found.config_a == found.config_b]
-        console.print(_differences(first if len(first) else found))
+    console, order = wide_console(), {name: number for number, name in enumerate(names)}
+    found = _named(estimates(rows)).sort_values("analysis", key=lambda column: column.map(order), kind="stable")
+    setting = ["data", "split", "items", "time", "steps", "noise", "protocol"]
+    for key, some in found.groupby(setting, dropna=False, sort=False):
+        parts = [f"{each:g} steps" if isinstance(each, float) else str(each) for each in _present((*key[:2], *key[3:]))]
+        console.print(_estimates_table(", ".join(parts), some))
+    compared = differences(rows)
+    compared = compared[compared.interval_over != "none"]
+    if len(compared):
+        console.print(_differences_table(compared))
 
 
 def _present(values: tuple[Any, ...]) -> list[Any]:
     return [each for each in values if each == each and each is not None]
 
 
-def _table(title: str, some: pd.DataFrame, variants: list[str]) -> Table:
+def _named(found: pd.DataFrame) -> pd.DataFrame:
+    """Estimates with the names of their conditions, in the paper's order; a name of several configurations has theirs."""
+    from cascaded.results.names import NAMES, display_name
+
+    columns = zip(found.method, found.lam, found.schedule, found.noise, strict=True)
+    found = found.assign(name=[display_name(*each) for each in columns], place=found.method.map(list(NAMES).index))
+    several = found.groupby("name").config.transform("nunique") > 1
+    found.loc[several, "name"] += ", config " + found.config[several]
+    return found.sort_values(["place", "lam"], kind="stable")
+
+
+def _estimates_table(title: str, some: pd.DataFrame) -> Table:
     from rich.table import Table
 
     from cascaded.results.metrics import METRICS
-    from cascaded.results.names import display_name
 
-    names = [display_name(row.method, row.lam, row.schedule, row.noise) for row in some.itertuples()]
-    columns = list(dict.fromkeys(names))
-    table = Table("metric", *columns, title=title, title_justify="left")
-    cells: dict[str, dict[str, str]] = {}
-    for name, row in zip(names, some.itertuples(), strict=True):
+    columns = list(dict.fromkeys(some.name))
+    table, cells = Table("metric", *columns, title=title, title_justify="left"), {}
+    for row in some.itertuples():
         metric = METRICS[row.metric]
-        text = metric.format(row.value)
-        if row.interval_over != "none":
-            text += f" [{metric.format(row.low).split()[0]}, {metric.format(row.high).split()[0]}]"
-        cells.setdefault(_row_name(row), {})[name] = text
+        ends = [metric.format(each).split()[0] for each in (row.low, row.high)]
+        interval = "" if row.interval_over == "none" else f" [{', '.join(ends)}]"
+        cells.setdefault(_row_name(row), {})[row.name] = metric.format(row.value) + interval
     for name, values in cells.items():
         table.add_row(name, *(values.get(column, "") for column in columns))
     return table
@@ -186,21 +193,19 @@ def _row_name(row: Any) -> str:
     return f"{row.metric} ({', '.join(map(str, variant))})" if variant else row.metric
 
 
-def _differences(found: pd.DataFrame) -> Table:
+def _differences_table(found: pd.DataFrame) -> Table:
     from rich.table import Table
 
     from cascaded.results.metrics import METRICS
     from cascaded.results.names import display_name
 
-    table = Table("metric", "data", "difference", "effect", "95 % interval", "over", title="paired differences")
+    table = Table("metric", "recording", "difference", "effect", "95 % interval", "over", title="paired differences")
     for row in found.itertuples():
         metric = METRICS[row.metric]
-        a = display_name(row.method_a, row.lam_a, row.schedule_a, row.noise)
-        b = display_name(row.method_b, row.lam_b, row.schedule_b, row.noise)
-        low, high = (metric.format_difference(each) for each in (row.low, row.high))
-        where = " ".join(map(str, _present((row.data, row.split, row.time, row.noise, row.protocol))))
-        over = f"{row.n_seeds} {row.interval_over}" if row.interval_over == "seeds" else row.interval_over
-        table.add_row(
-            _row_name(row), where, f"{a} - {b}", metric.format_difference(row.effect), f"{low} to {high}", over
-        )
+        pair = [display_name(row.method_a, row.lam_a, row.schedule_a, row.noise)]
+        pair += [display_name(row.method_b, row.lam_b, row.schedule_b, row.noise)]
+        numbers = [metric.format_difference(each) for each in (row.effect, row.low, row.high)]
+        recording = " ".join(map(str, _present((row.data, row.split, row.time, row.noise, row.protocol))))
+        over = f"{row.n_seeds} seeds" if row.interval_over == "seeds" else "images"
+        table.add_row(_row_name(row), recording, " - ".join(pair), numbers[0], f"{numbers[1]} to {numbers[2]}", over)
     return table

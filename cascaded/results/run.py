@@ -44,8 +44,8 @@ def run_analysis(
     rows, sources, failures, start = [], {}, [], 0
     for task in tasks:
         try:
-            known = kept.get(task.name, (None, None))
-            found = known[1] if known[0] == task.digests else _with_keys(task.compute(), analyzed, task)
+            same = task.name in kept and kept[task.name][0] == task.digests
+            found = kept[task.name][1] if same else _with_keys(task.compute(), analyzed, task)
         except InputError as error:  # one trace that cannot be analyzed does not keep the others from it
             failures.append(Failure(analyzed.folder, name, task.name, str(error)))
             continue
