@@ -159,7 +159,7 @@ def _present(values: tuple[Any, ...]) -> list[Any]:
 
 
 def _named(found: pd.DataFrame) -> pd.DataFrame:
-    """Estimates with the names of their conditions, in the paper's order; a name of several configurations has theirs."""
+    """Estimates with the names of their conditions, in the paper's order; shared names get the configuration."""
     from cascaded.results.names import NAMES, display_name
 
     columns = zip(found.method, found.lam, found.schedule, found.noise, strict=True)
