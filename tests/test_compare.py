@@ -3,14 +3,21 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from numpy.testing import assert_allclose
 
+from cascaded.analysis import outputs
+from cascaded.analysis.curves import deadline_curve, threshold_curve
+from cascaded.analysis.latency import selection_latency
 from cascaded.analysis.statistics import corrected_sem, paired, sem
 from cascaded.errors import CascadedWarning
 from cascaded.results import compare
 from cascaded.results.compare import CONDITION, SETTING, bands, difference, differences, estimates
-from cascaded.results.table import to_table
+from cascaded.results.run import run_analyses
+from cascaded.results.table import load, to_table
+from cascaded.results.tasks import Settings
 from tests.made_table import made_table
+from tests.made_traces import made_run, made_trace
 
 
 def rows_of(method, values, draws=None, **changes):
@@ -134,3 +141,92 @@ def test_two_runs_of_one_seed_are_not_two_seeds():
     df = pd.concat([rows_of("cascaded-td", [0.5]), rows_of("cascaded-td", [0.7]).assign(run="copy")])
     with pytest.warns(CascadedWarning, match="copy repeats a configuration and seed"):
         assert estimates(df).n_seeds.tolist() == [1]
+
+
+# --- against the same quantities computed from traces, drawn anew
+
+DRAWS, STEPS = 50, 6
+METHODS = {"cascaded-td": 3.0, "cascaded-ce": 1.5, "serial-td": 2.0}
+
+
+def final_accuracy(trace):
+    return outputs.correct(trace)[-1].mean()
+
+
+def area_threshold(trace):
+    return threshold_curve(outputs.confidence(trace), outputs.correct(trace), trace.cost()).area()
+
+
+def area_deadline(trace):
+    return deadline_curve(outputs.correct(trace), trace.cost()).area()
+
+
+QUANTITIES = {
+    ("accuracy", None): final_accuracy,
+    ("area", "threshold"): area_threshold,
+    ("area_above_deadline", "threshold"): lambda trace: area_threshold(trace) - area_deadline(trace),
+}
+
+
+def drawn_anew(quantity, traces):
+    """The mean over seeds of a quantity, from images that are drawn with replacement, the same ones in every trace."""
+    random = np.random.default_rng(0)
+    numbers = [random.integers(traces[0].items, size=traces[0].items) for _ in range(DRAWS)]
+    return np.array([np.mean([quantity(trace.select(items)) for trace in traces]) for items in numbers])
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3, 4])
+def measured(request, tmp_path_factory):
+    """Results of three methods and some seeds, and the traces that they were computed from."""
+    folder, seeds = tmp_path_factory.mktemp("runs"), range(request.param)
+    traces = {
+        method: [made_trace(10 * k + seed, steps=STEPS, good=good) for seed in seeds]
+        for k, (method, good) in enumerate(METHODS.items())
+    }
+    for method, own in traces.items():
+        for seed, trace in enumerate(own):
+            made_run(folder / method / str(seed), {"t": trace}, method=method, seed=seed)
+    run_analyses([folder], ["speed_accuracy", "selection_latency"], Settings(draws=DRAWS))
+    return load(folder), traces
+
+
+@pytest.mark.parametrize(("metric", "rule"), QUANTITIES)
+def test_estimates_and_differences_are_those_of_traces_drawn_anew(measured, metric, rule):
+    df, traces = measured
+    quantity, n = QUANTITIES[metric, rule], len(traces["cascaded-td"])
+    df = df[(df.metric == metric) & (df.rule.isna() if rule is None else df.rule == rule)]
+    by_seed = {method: np.array([quantity(trace) for trace in own]) for method, own in traces.items()}
+    for row in estimates(df).itertuples():
+        values = by_seed[row.method]
+        half = 0.0 if n < 3 else scipy.stats.t.ppf(0.975, n - 1) * scipy.stats.sem(values)
+        expected = (values.mean() - half, values.mean() + half)
+        if n < 3:
+            expected = np.quantile(drawn_anew(quantity, traces[row.method]), [0.025, 0.975])
+        assert_allclose([row.value, row.low, row.high], [values.mean(), *expected], atol=1e-6)
+        assert row.interval_over == ("images" if n < 3 else "seeds")
+    found = differences(df, {"method": "cascaded-td"}, {"method": "cascaded-ce"}).iloc[0]
+    one, other = by_seed["cascaded-td"], by_seed["cascaded-ce"]
+    if n < 3:
+        both = drawn_anew(quantity, traces["cascaded-td"]) - drawn_anew(quantity, traces["cascaded-ce"])
+        expected = np.quantile(both, [0.025, 0.975])
+    else:
+        interval = scipy.stats.ttest_rel(one, other).confidence_interval()
+        expected = (interval.low, interval.high)
+    assert_allclose([found.effect, found.low, found.high], [(one - other).mean(), *expected], atol=1e-6)
+    assert found.n_seeds == n
+
+
+def test_bands_are_those_of_the_traces(measured):
+    df, traces = measured
+    n, found = len(traces["cascaded-td"]), bands(df)
+    curves = {
+        "accuracy_per_step": lambda trace: outputs.correct(trace).mean(axis=1),
+        "settled": lambda trace: np.mean(selection_latency(trace).steps <= np.arange(1, STEPS + 1)[:, None], axis=1),
+    }
+    for metric, curve in curves.items():
+        values = np.array([[curve(trace) for trace in traces[method]] for method in METHODS])  # methods, seeds, steps
+        for k, method in enumerate(METHODS):
+            own = found[(found.metric == metric) & (found.method == method)].sort_values("x")
+            assert_allclose(own.value, values[k].mean(axis=0))
+            error = [corrected_sem(values[:, :, t].T) for t in range(STEPS)] if n > 1 else [np.nan] * STEPS
+            assert_allclose(own["sem"], error, atol=1e-12)

@@ -134,6 +134,7 @@ def _print_files(places: tuple[Path, ...], found: list[Analyzed], names: list[st
         )
         for need in () if isinstance(needs, str) else needs:
             words = ["record", *map(str, places if every else own), *to_args(need, RecordingConfig())]
+            words += ["--overwrite"] if need.embeddings else []  # the same recording may be there without them
             say(console, f"  {program()} {shlex.join(words)}")
 
 
