@@ -1,5 +1,7 @@
 """The results table: written and read back, the same types whatever the rows."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from pandas.testing import assert_frame_equal
 
 from cascaded.errors import InputError
 from cascaded.results.metrics import METRICS
+from cascaded.results.registry import ANALYSES
 from cascaded.results.table import COLUMNS, empty, load, read_provenance, results_file, to_table, write
 from tests.made_table import made_table
 
@@ -76,3 +79,8 @@ def test_a_damaged_file_is_passed_over_and_a_column_that_is_not_known_refused(tm
     assert read_provenance(file) is None
     with pytest.raises(InputError, match="rows have a column 'colour'"):
         to_table(pd.DataFrame([{"colour": 1}]))
+
+
+def test_the_page_about_the_table_has_every_column_and_metric():
+    page = (Path(__file__).parent.parent / "docs" / "results-table.md").read_text()
+    assert [name for name in (*COLUMNS, *METRICS, *ANALYSES) if f"`{name}`" not in page] == []
