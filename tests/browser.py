@@ -10,7 +10,10 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -57,8 +60,8 @@ class Visit:
 
 
 @contextmanager
-def visited(browser: Any, file: Path, width: int = DESK, **options: Any) -> Iterator[Visit]:
-    """Open a page from disk. Its time stands still unless a test lets it run: `visit.page.clock.run_for(1000)`."""
+def visited(browser: Any, file: Path | str, width: int = DESK, **options: Any) -> Iterator[Visit]:
+    """Open a page from disk or a URL. Its time stands still unless a test lets it run: `page.clock.run_for(1000)`."""
     size = {"width": width, "height": 800}
     context = browser.new_context(viewport=size, reduced_motion="reduce", **options)
     page = context.new_page()
@@ -68,13 +71,23 @@ def visited(browser: Any, file: Path, width: int = DESK, **options: Any) -> Iter
     page.on("request", lambda request: visit.requests.append(request.url))
     page.on("dialog", lambda dialog: (visit.trouble.append(f"dialog: {dialog.message}"), dialog.dismiss()))
     page.clock.install(time=0)
-    page.goto(file.resolve().as_uri())
+    page.goto(file if isinstance(file, str) else file.resolve().as_uri())
     if options.get("java_script_enabled", True):
         if page.locator("#explorer-box").count():
             page.wait_for_function("() => document.getElementById('explorer-step').textContent !== ''")
         page.clock.pause_at(LATER)
     yield visit
     context.close()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The URL of a folder on a local server."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def check_page(browser: Any, file: Path) -> None:

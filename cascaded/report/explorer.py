@@ -1,4 +1,4 @@
-"""Networks at work, packed for the page: small enough to travel in it, exact enough to be read from it."""
+"""The explorer's data: predictions and activations per step, packed to fit into the page."""
 
 from __future__ import annotations
 
@@ -6,52 +6,82 @@ import base64
 import io
 import zlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int, UInt8
+from jaxtyping import Float32, Int, UInt8
+from PIL import Image
 
-from cascaded.exhibits.page import Explorer, Watched
-
-MOST = 6_000_000
+MAX_CHARS = 6_000_000
 """Characters that all explorers together may take."""
 
-FEWEST = 4
+MIN_IMAGES = 4
 """Images that every explorer keeps, whatever they take."""
 
-ALL = 10
-"""Up to so many classes, all are kept; of more, for every image those that some network came to believe in most."""
+MAX_CLASSES = 10
+"""Up to this many classes, all are kept; of more, those that some network found most likely at some step."""
 
 Packed = dict[str, Any]
 
 
-def packed(explorers: Sequence[Explorer], most: int = MOST) -> Packed:
-    """What the page's script reads, as JSON can hold it.
+@dataclass(frozen=True)
+class ExplorerNetwork:
+    """Predictions and activations of one network.
 
-    Every network is a matrix of bytes with a row a step: for all images their answers (two bytes each), how sure these
-    are, the probabilities of the classes that are kept, how near each stage is, and the stages' maps. From row to row
-    only differences are kept, which are mostly zeros once a network has settled, then deflated and written in base64.
+    Attributes:
+        name: As everywhere on the page.
+        colour: `#rrggbb`.
+        probabilities: Per step, image and class.
+        maps: Activations of the stem and every block as small grey images, the stem first.
+        convergence: How close each of them is to its final value, from 0 to 1.
+    """
+
+    name: str
+    colour: str
+    probabilities: Float32[np.ndarray, "time items classes"]
+    maps: UInt8[np.ndarray, "time items stages side side"]
+    convergence: Float32[np.ndarray, "time items stages"]
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """Some images of one data set, and the networks that were recorded on all of them."""
+
+    data: str
+    classes: tuple[str, ...]
+    images: UInt8[np.ndarray, "items height width 3"]
+    labels: tuple[int, ...]
+    networks: tuple[ExplorerNetwork, ...]
+
+
+def packed(explorers: Sequence[Explorer], max_chars: int = MAX_CHARS) -> Packed:
+    """The explorers as JSON for the page's script.
+
+    Every network is a matrix of bytes with one row per step: for all images the predictions (two bytes each), their
+    confidence, the probabilities of the classes that are kept, the convergence of each stage, and the stages' maps.
+    Rows are stored as differences from the row before, which are mostly zeros once a network has settled, then
+    deflated and written in base64.
 
     Args:
-        explorers: What there is. Those without an image or a network are left out.
-        most: Characters that they may take; where they take more, each keeps fewer images.
+        explorers: Those without an image or a network are left out.
+        max_chars: Characters that they may take; if they take more, each keeps fewer images.
 
     Returns:
-        `sets`, one an explorer, and `note`: a sentence on what was left out, or nothing.
+        `sets`, one per explorer, and `note`: a sentence on what was left out, or "".
     """
-    explorers = [each for each in explorers if len(each.images) and each.models]
+    explorers = [each for each in explorers if len(each.images) and each.networks]
     there = sum(len(each.images) for each in explorers)
-    share, sets = 1.0, [_one(each) for each in explorers]
-    while (size := sum(map(_size, sets))) > most and any(len(each["labels"]) > FEWEST for each in sets):
-        share *= 0.97 * most / size
-        sets = [_one(_fewer(each, max(FEWEST, int(share * len(each.images))))) for each in explorers]
+    share, sets = 1.0, [_pack(each) for each in explorers]
+    while (size := sum(map(_size, sets))) > max_chars and any(len(each["labels"]) > MIN_IMAGES for each in sets):
+        share *= 0.97 * max_chars / size
+        sets = [_pack(_fewer(each, max(MIN_IMAGES, int(share * len(each.images))))) for each in explorers]
     kept = sum(len(each["labels"]) for each in sets)
-    note = f"To keep this page small it holds {kept} of the {there} images, evenly over the classes."
+    note = f"To keep this page small it contains {kept} of the {there} recorded images, evenly over the classes."
     return {"sets": sets, "note": note if kept < there else ""}
 
 
-def _one(explorer: Explorer) -> Packed:
+def _pack(explorer: Explorer) -> Packed:
     shown = shown_classes(explorer)
     sprite, columns = _sprite(explorer.images)
     return {
@@ -62,7 +92,7 @@ def _one(explorer: Explorer) -> Packed:
         "sprite": sprite,
         "columns": columns,
         "size": list(explorer.images.shape[1:3]),
-        "models": [_network(each, shown) for each in explorer.models],
+        "models": [_pack_network(each, shown) for each in explorer.networks],
     }
 
 
@@ -71,41 +101,39 @@ def _size(one: Packed) -> int:
 
 
 def shown_classes(explorer: Explorer) -> Int[np.ndarray, "items kept"]:
-    """The classes whose probabilities are kept of each image: all, or the true one and the likeliest at any time."""
-    items, classes = len(explorer.images), explorer.models[0].probabilities.shape[-1]
-    if classes <= ALL:
+    """The classes whose probabilities are kept per image: all, or the true one and the likeliest at any step."""
+    items, classes = len(explorer.images), explorer.networks[0].probabilities.shape[-1]
+    if classes <= MAX_CLASSES:
         return np.tile(np.arange(classes), (items, 1))
-    peaks = np.max([each.probabilities.max(axis=0) for each in explorer.models], axis=0)
+    peaks = np.max([each.probabilities.max(axis=0) for each in explorer.networks], axis=0)
     peaks[np.arange(items), list(explorer.labels)] = np.inf
-    return np.sort(np.argsort(-peaks, axis=1, kind="stable")[:, :ALL], axis=1)
+    return np.sort(np.argsort(-peaks, axis=1, kind="stable")[:, :MAX_CLASSES], axis=1)
 
 
-def _network(watched: Watched, shown: Int[np.ndarray, "items kept"]) -> Packed:
-    steps, _, stages, side, _ = watched.maps.shape
-    probabilities = watched.probabilities
-    answers = probabilities.argmax(axis=-1).astype("<u2")
+def _pack_network(network: ExplorerNetwork, shown: Int[np.ndarray, "items kept"]) -> Packed:
+    steps, _, stages, side, _ = network.maps.shape
+    probabilities = network.probabilities
+    predictions = probabilities.argmax(axis=-1).astype("<u2")
     parts = (
-        answers.view(np.uint8),
+        predictions.view(np.uint8),
         _bytes(probabilities.max(axis=-1)),
         _bytes(np.take_along_axis(probabilities, np.broadcast_to(shown, (steps, *shown.shape)), axis=-1)),
-        _bytes(watched.nearness),
-        watched.maps,
+        _bytes(network.convergence),
+        network.maps,
     )
     frames = np.concatenate([part.reshape(steps, -1) for part in parts], axis=1)
-    frames[1:] -= frames[:-1].copy()  # bytes wrap round, here and where they are added up again
+    frames[1:] -= frames[:-1].copy()  # bytes wrap around, here and in the script that adds them up
     text = base64.b64encode(zlib.compress(frames.tobytes(), 9)).decode()
-    return {"model": watched.model, "steps": steps, "stages": stages, "side": side, "frames": text}
+    return {"model": network.name, "steps": steps, "stages": stages, "side": side, "frames": text}
 
 
-def _bytes(shares: np.ndarray) -> UInt8[np.ndarray, "..."]:
-    """Shares from 0 to 1 as bytes, to half a percent."""
-    return (255 * np.nan_to_num(shares).clip(0, 1)).round().astype(np.uint8)
+def _bytes(fractions: np.ndarray) -> UInt8[np.ndarray, "..."]:
+    """Fractions from 0 to 1 as bytes, to half a percent."""
+    return (255 * np.nan_to_num(fractions).clip(0, 1)).round().astype(np.uint8)
 
 
 def _sprite(images: UInt8[np.ndarray, "items height width 3"]) -> tuple[str, int]:
-    """All images in one picture, as an address that holds it, and how many are side by side."""
-    from PIL import Image
-
+    """All images in one PNG, as a data URL, and the number of columns."""
     items, height, width, _ = images.shape
     columns = int(np.ceil(np.sqrt(items)))
     rows = -(-items // columns)
@@ -124,8 +152,13 @@ def _fewer(explorer: Explorer, items: int) -> Explorer:
     for label in np.unique(labels):
         turn[labels == label] = np.arange((labels == label).sum())
     kept = np.sort(np.lexsort((labels, turn))[:items])
-    models = tuple(
-        Watched(each.model, each.probabilities[:, kept], each.maps[:, kept], each.nearness[:, kept])
-        for each in explorer.models
+    networks = tuple(
+        replace(
+            each,
+            probabilities=each.probabilities[:, kept],
+            maps=each.maps[:, kept],
+            convergence=each.convergence[:, kept],
+        )
+        for each in explorer.networks
     )
-    return replace(explorer, images=explorer.images[kept], labels=tuple(labels[kept].tolist()), models=models)
+    return replace(explorer, images=explorer.images[kept], labels=tuple(labels[kept].tolist()), networks=networks)

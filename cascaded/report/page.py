@@ -1,4 +1,4 @@
-"""The page: all of an exhibition in one file that opens from disk and asks the network for nothing."""
+"""Render a report as one HTML file that opens from disk and loads nothing from the network."""
 
 from __future__ import annotations
 
@@ -8,26 +8,73 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cascaded.errors import InputError
-from cascaded.exhibits.page import ClaimLine, Exhibition
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
 from cascaded.files import write_whole
-from cascaded.report.explorer import packed
-from cascaded.report.files import Drawn
-
-if TYPE_CHECKING:  # Jinja2 is imported when a page is written
-    from jinja2 import Template
+from cascaded.report.explorer import Explorer, packed
 
 TEMPLATES = Path(__file__).parent / "templates"
-SCRIPTS = ("theme", "page", "marks", "film", "explorer")
+SCRIPTS = ("theme", "page", "marks", "networks", "explorer")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Something that was not measured, and the command that measures it; "" if no command does."""
+
+    what: str
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class PageFigure:
+    """A figure with its caption; numbers and files are folded away below it.
+
+    Attributes:
+        title: A few words.
+        caption: One or two sentences that say what to see.
+        svg: The drawing.
+        files: File names by kind: svg, pdf, png, csv.
+        more: Figures with further details, folded away.
+        table: Its numbers as text, folded away; the first row has the headings.
+    """
+
+    title: str
+    caption: str
+    svg: str
+    files: Mapping[str, str]
+    more: tuple[PageFigure, ...] = ()
+    table: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page; `key` is its anchor."""
+
+    key: str
+    title: str
+    lead: str
+    figures: tuple[PageFigure, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run in the table of networks; `facts` have the same headings in every row."""
+
+    folder: str
+    network: str
+    facts: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A measured effect in words, and where it lies on a scale from -1 to 1 around zero."""
+    """A measured effect as text, and its place on a scale from -1 to 1 around zero."""
 
     value: str
     interval: str
@@ -36,85 +83,71 @@ class Effect:
     high: float
 
 
-def write_page(
-    exhibition: Exhibition,
-    drawn: Mapping[str, Drawn],
-    colours: Mapping[str, str],
-    folder: Path,
-    figures: str = "figures",
-) -> Path:
-    """Write `index.html`, which holds everything but the files that its figures are linked to.
+@dataclass(frozen=True)
+class ClaimRow:
+    """One measurement behind a claim of the paper: a row of `paper.claims.evaluate` as text."""
+
+    claim: str
+    statement: str
+    what: str
+    effect: Effect | None
+    interval_over: str
+    paper: str
+    verdict: str
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything on the page.
+
+    Attributes:
+        title: Its heading.
+        findings: What was found, in sentences made from the numbers; the first is printed large.
+        context: What the findings were measured on.
+        colours: The color of every network, as `#rrggbb`, in the order of the legend.
+        first: The figure of the first screen.
+        sections: The other figures.
+        claims: The comparison with the paper.
+        runs: The networks.
+        explorers: Recorded activations, one set of images each.
+        explorer_missing: What has to be recorded for the explorer.
+        made_with: Versions by name.
+    """
+
+    title: str
+    findings: tuple[str, ...] = ()
+    context: str = ""
+    colours: Mapping[str, str] = field(default_factory=dict)
+    first: PageFigure | None = None
+    sections: tuple[Section, ...] = ()
+    claims: tuple[ClaimRow, ...] = ()
+    runs: tuple[RunRow, ...] = ()
+    explorers: tuple[Explorer, ...] = ()
+    explorer_missing: tuple[Missing, ...] = ()
+    made_with: Mapping[str, str] = field(default_factory=dict)
+
+
+def write_page(report: Report, folder: Path, figures: str = "figures") -> Path:
+    """Write `index.html`; it contains everything except the files that its figures link to.
 
     Args:
-        exhibition: What is shown.
-        drawn: Its figures, by key.
-        colours: Of every model, as `#rrggbb`.
-        folder: Where the page is to be.
-        figures: Where the figures' files are, as seen from there.
-
-    Returns:
-        The page.
+        report: The content.
+        folder: Where the page goes.
+        figures: The folder of the figures' files, relative to the page.
     """
     file = folder / "index.html"
-    # a name on disk may hold bytes that are no text: they are shown as question marks
-    content = page(exhibition, drawn, colours, figures).encode("utf-8", "replace")
+    # a name on disk may hold bytes that are not text: they become question marks
+    content = render(report, figures).encode("utf-8", "replace")
     write_whole(file, lambda part: part.write_bytes(content))
     return file
 
 
-def page(
-    exhibition: Exhibition, drawn: Mapping[str, Drawn], colours: Mapping[str, str], figures: str = "figures"
-) -> str:
-    """The page as text; arguments as for `write_page`. The same exhibition makes the same page."""
-    from markupsafe import Markup
-
-    scripts = {name: _own(f"{name}.js") for name in SCRIPTS}
-    explorer = packed(exhibition.explorers)
-    chosen = [[_found(drawn, figure.key) for figure in section.figures] for section in exhibition.sections]
-    return _template().render(
-        show=exhibition,
-        policy=_policy(scripts.values()),
-        style=Markup(_own("style.css")),
-        scripts={name: Markup(text) for name, text in scripts.items()},
-        colours=colours,
-        claims=_by_claim(exhibition.claims),
-        effect=effect,
-        sections=list(zip(exhibition.sections, chosen, strict=True)),
-        beside=f"{figures}/" if figures else "",
-        inline=Markup,
-        explorer=explorer,
-        explorer_data=Markup(_script_data({"sets": explorer["sets"], "colours": dict(colours)})),
-    )
-
-
-def effect(line: ClaimLine) -> Effect | None:
-    """What a claim's effect is in words: `+12.3 points`, `8.1 to 16.5`; None where it was not measured."""
-    known = [each for each in (line.effect, line.low, line.high) if each is not None and math.isfinite(each)]
-    if line.effect is None or not math.isfinite(line.effect):
-        return None
-    span = max(map(abs, known)) or 1.0
-    digits = 1 if span >= 1 else 2 if span >= 0.1 else 3
-    low, high = (line.low, line.high) if len(known) == 3 else (None, None)
-    return Effect(
-        value=_figure(line.effect, digits, "+") + f" {line.unit}",
-        interval="" if low is None or high is None else f"{_figure(low, digits)} to {_figure(high, digits)}",
-        at=line.effect / span,
-        low=(line.effect if low is None else low) / span,
-        high=(line.effect if high is None else high) / span,
-    )
-
-
-def _figure(value: float, digits: int, sign: str = "") -> str:
-    return f"{value:{sign}.{digits}f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _by_claim(lines: Sequence[ClaimLine]) -> list[tuple[str, list[ClaimLine]]]:
-    return [(claim, list(group)) for claim, group in itertools.groupby(lines, key=lambda line: line.claim)]
-
-
-def _template() -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+def render(report: Report, figures: str = "figures") -> str:
+    """The page as text; equal reports give equal pages."""
+    scripts = {name: _read(f"{name}.js") for name in SCRIPTS}
+    explorer = packed(report.explorers)
+    colours = {network.name: network.colour for each in report.explorers for network in each.networks}
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -122,26 +155,54 @@ def _template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return templates.get_template("index.html.j2")
+    return templates.get_template("index.html.j2").render(
+        report=report,
+        policy=_policy(scripts.values()),
+        style=Markup(_read("style.css")),
+        scripts={name: Markup(text) for name, text in scripts.items()},
+        claims=_by_claim(report.claims),
+        beside=f"{figures}/" if figures else "",
+        inline=Markup,
+        explorer=explorer,
+        explorer_data=Markup(_script_data({"sets": explorer["sets"], "colours": colours})),
+    )
 
 
-def _found(drawn: Mapping[str, Drawn], key: str) -> Drawn:
-    if key not in drawn:
-        raise InputError(f"figure {key} is in the exhibition and not among the {len(drawn)} drawn ones: draw it first")
-    return drawn[key]
+def effect(value: float, low: float, high: float, unit: str) -> Effect | None:
+    """An effect as text: `+12.3 points`, `8.1 to 16.5`; None if it was not measured."""
+    if not math.isfinite(value):
+        return None
+    known = math.isfinite(low) and math.isfinite(high)
+    span = max(map(abs, (value, low, high) if known else (value,))) or 1.0
+    digits = 1 if span >= 1 else 2 if span >= 0.1 else 3
+    return Effect(
+        value=f"{_number(value, digits, '+')} {unit}".rstrip(),
+        interval=f"{_number(low, digits)} to {_number(high, digits)}" if known else "",
+        at=value / span,
+        low=(low if known else value) / span,
+        high=(high if known else value) / span,
+    )
+
+
+def _number(value: float, digits: int, sign: str = "") -> str:
+    return f"{value:{sign}.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _by_claim(rows: Sequence[ClaimRow]) -> list[tuple[str, list[ClaimRow]]]:
+    return [(claim, list(group)) for claim, group in itertools.groupby(rows, key=lambda row: row.claim)]
 
 
 def _script_data(content: Any) -> str:
-    """JSON that no name can end early: in a script, `<` alone is special."""
+    """JSON that no name can end early: in a script, only `<` is special."""
     return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _own(name: str) -> str:
+def _read(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """What the page may do: show itself and run its own scripts, which are known by their digests."""
+    """The content security policy: inline styles and images, and only these scripts, by digest."""
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
     own = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (

@@ -1,22 +1,22 @@
 "use strict";
 (() => {
-  const ROWS = 6; // of bars, where there are more classes than can be shown
+  const ROWS = 6; // bars, where there are more classes than can be shown
   const ALL = 10;
   const at = (id) => document.getElementById(`explorer-${id}`);
   const { sets, colours } = JSON.parse(at("data").textContent);
-  const filmOf = films(new Map(Object.entries(colours)));
+  const networkOf = unpacker(new Map(Object.entries(colours)));
   const box = at("box");
   const sides = [...box.querySelectorAll(".side")].map((root) => ({
     root,
     select: root.querySelector("select"),
     printed: root.querySelector(".printed"),
-    says: root.querySelector(".says"),
+    statement: root.querySelector(".statement"),
     bars: root.querySelector(".bars"),
     plot: root.querySelector(".plot"),
     blocks: root.querySelector(".blocks"),
-    film: null,
+    network: null,
   }));
-  const now = { set: sets[0], item: 0, order: [], step: 1, steps: 1, timer: 0, width: 360, asked: 0 };
+  const now = { set: sets[0], item: 0, order: [], step: 1, steps: 1, timer: 0, width: 360, request: 0 };
 
   const className = (label) => now.set.classes[label] ?? `class ${label}`;
   const options = (select, names) =>
@@ -43,19 +43,19 @@
   function layStrip() {
     const { labels } = now.set;
     const bySettling = at("sort").value === "settled";
-    const when = sides[0].film.settled;
+    const when = sides[0].network.settled;
     now.order = labels.map((_, item) => item);
     now.order.sort((a, b) => (bySettling ? when[a] - when[b] || 0 : 0) || labels[a] - labels[b] || a - b);
     const thumbs = now.order.map((item) => {
       const thumb = make("button", "thumb");
       const name = className(labels[item]);
-      const told = when[item] === Infinity ? "never" : `step ${when[item]}`;
+      const since = when[item] === Infinity ? "never" : `step ${when[item]}`;
       const image = thumb.appendChild(make("span", "image"));
-      thumb.appendChild(make("span", "below", bySettling ? told : short(name, 8)));
+      thumb.appendChild(make("span", "below", bySettling ? since : short(name, 8)));
       thumb.type = "button";
       thumb.title = name;
       thumb.dataset.item = item;
-      thumb.setAttribute("aria-label", `Image ${item + 1}, ${name}${bySettling ? `, right from ${told}` : ""}`);
+      thumb.setAttribute("aria-label", `Image ${item + 1}, ${name}${bySettling ? `, correct from ${since}` : ""}`);
       sprite(image, item);
       return thumb;
     });
@@ -75,7 +75,7 @@
     }
   }
 
-  // ---- laying out what stays while time runs
+  // ---- layout that does not change with the step
 
   // the same rows in the same order on both sides and at all steps: bars grow and shrink in place
   function shownPlaces() {
@@ -83,8 +83,8 @@
     if (now.set.classes.length <= ALL) return places;
     const peak = (place) => {
       if (now.set.shown[now.item][place] === now.set.labels[now.item]) return 2;
-      const all = sides.flatMap(({ film }) =>
-        Array.from({ length: film.steps }, (_, step) => film.probability(step + 1, now.item, place)),
+      const all = sides.flatMap(({ network }) =>
+        Array.from({ length: network.steps }, (_, step) => network.probability(step + 1, now.item, place)),
       );
       return Math.max(...all);
     };
@@ -112,7 +112,7 @@
     return { root, fill, value: root.appendChild(make("span", "value")), place };
   }
 
-  const along = () => now.width - 50; // what an axis of time is long
+  const along = () => now.width - 50; // length of the time axis
   const across = (step) => 40 + along() * (now.steps > 1 ? (step - 1) / (now.steps - 1) : 0.5);
   const up = (share) => 76 - 66 * share;
 
@@ -129,41 +129,41 @@
       parts.push(text);
     }
     const others = sides.filter((other) => other !== side && !other.root.hidden);
-    for (const { film } of [...others, side]) {
+    for (const { network } of [...others, side]) {
       const points = Array.from(
-        { length: film.steps },
-        (_, step) => `${across(step + 1).toFixed(1)} ${up(film.probability(step + 1, now.item, place)).toFixed(1)}`,
+        { length: network.steps },
+        (_, step) => `${across(step + 1).toFixed(1)} ${up(network.probability(step + 1, now.item, place)).toFixed(1)}`,
       );
-      const line = { d: `M${points.join("L")}`, stroke: film.colour, class: film === side.film ? "line" : "line pale" };
+      const line = { d: `M${points.join("L")}`, stroke: network.colour, class: network === side.network ? "line" : "line pale" };
       parts.push(drawn("path", line));
     }
     side.cursor = drawn("path", { class: "cursor" });
-    side.dot = drawn("circle", { r: 4.5, fill: side.film.colour });
+    side.dot = drawn("circle", { r: 4.5, fill: side.network.colour });
     side.truth = place;
     side.plot.replaceChildren(...parts, side.cursor, side.dot);
   }
 
   function layBlocks(side) {
-    side.stages = Array.from({ length: side.film.stages }, (_, stage) => {
+    side.stages = Array.from({ length: side.network.stages }, (_, stage) => {
       const root = make("div", "block");
       const canvas = root.appendChild(make("canvas", ""));
-      canvas.width = canvas.height = side.film.side;
+      canvas.width = canvas.height = side.network.side;
       const fill = root.appendChild(make("span", "track")).appendChild(make("span", "fill"));
       root.appendChild(make("span", "number", stage ? String(stage) : "stem"));
       return { root, fill, pen: canvas.getContext("2d") };
     });
     side.blocks.replaceChildren(...side.stages.map((each) => each.root));
-    side.shades = shades(side.film.colour);
+    side.shades = shades(side.network.colour);
   }
 
   function lay() {
     const { labels, shown } = now.set;
     const label = labels[now.item];
     const places = shownPlaces();
-    now.width = sides[0].plot.clientWidth || now.width; // its letters are as large as the page's
+    now.width = sides[0].plot.clientWidth || now.width; // text in the plot is as large as on the page
     for (const side of sides) {
-      side.root.style.setProperty("--model", side.film.colour);
-      side.printed.textContent = side.film.name;
+      side.root.style.setProperty("--model", side.network.colour);
+      side.printed.textContent = side.network.name;
       layBars(side, places);
       layPlot(side, shown[now.item].indexOf(label));
       layBlocks(side);
@@ -180,42 +180,42 @@
   // ---- one step
 
   function drawBlock(side, stage, step) {
-    const { film, shades } = side;
+    const { network, shades } = side;
     const { root, fill, pen } = side.stages[stage];
-    const map = film.map(step, now.item, stage);
-    const picture = pen.createImageData(film.side, film.side);
+    const map = network.map(step, now.item, stage);
+    const picture = pen.createImageData(network.side, network.side);
     map.forEach((shade, place) => picture.data.set([...shades[shade], 255], 4 * place));
     pen.putImageData(picture, 0, 0);
-    const near = film.nearness(step, now.item, stage);
-    const before = step > 1 ? film.map(step - 1, now.item, stage) : null;
+    const near = network.convergence(step, now.item, stage);
+    const before = step > 1 ? network.map(step - 1, now.item, stage) : null;
     const changed = before ? map.some((shade, place) => shade !== before[place]) : near > 0;
-    root.classList.toggle("changed", changed && now.step <= film.steps);
-    root.title = `${stage ? `Block ${stage}` : "Stem"}: ${percent(near)} of the way`;
+    root.classList.toggle("changed", changed && now.step <= network.steps);
+    root.title = `${stage ? `Block ${stage}` : "Stem"}: ${percent(near)} of the way to its final value`;
     fill.style.width = `${100 * near}%`;
   }
 
   function drawSide(side) {
-    const { film } = side;
-    const step = Math.min(now.step, film.steps);
-    const answer = film.answer(step, now.item);
-    const right = answer === now.set.labels[now.item];
-    const sure = percent(film.confidence(step, now.item));
-    const name = make("b", "", short(className(answer), 40));
-    const judged = make("span", right ? "right" : "wrong", right ? "✓ right" : "✗ wrong");
-    side.says.replaceChildren("Says ", name, ` with ${sure} `, judged);
-    if (now.step > film.steps) side.says.append(make("span", "held", `holds its last step, ${film.steps}`));
-    side.told = `${film.name} says ${className(answer)} with ${sure}, ${right ? "right" : "wrong"}.`;
+    const { network } = side;
+    const step = Math.min(now.step, network.steps);
+    const prediction = network.prediction(step, now.item);
+    const right = prediction === now.set.labels[now.item];
+    const sure = percent(network.confidence(step, now.item));
+    const name = make("b", "", short(className(prediction), 40));
+    const judged = make("span", right ? "right" : "wrong", right ? "✓ correct" : "✗ wrong");
+    side.statement.replaceChildren("Predicts ", name, ` with ${sure} `, judged);
+    if (now.step > network.steps) side.statement.append(make("span", "finished", `finished at step ${network.steps}`));
+    side.message = `${network.name} predicts ${className(prediction)} with ${sure}, ${right ? "correct" : "wrong"}.`;
     let left = 1;
     for (const { root, fill, value, place } of side.rows) {
-      const share = place < 0 ? Math.max(0, left) : film.probability(step, now.item, place);
+      const share = place < 0 ? Math.max(0, left) : network.probability(step, now.item, place);
       left -= share;
       fill.style.width = `${100 * share}%`;
       value.textContent = percent(share);
-      root.classList.toggle("answer", place >= 0 && now.set.shown[now.item][place] === answer);
+      root.classList.toggle("predicted", place >= 0 && now.set.shown[now.item][place] === prediction);
     }
     side.cursor.setAttribute("d", `M${across(step)} ${up(1)}V${up(0)}`);
     side.dot.setAttribute("cx", across(step));
-    side.dot.setAttribute("cy", up(film.probability(step, now.item, side.truth)));
+    side.dot.setAttribute("cy", up(network.probability(step, now.item, side.truth)));
     side.stages.forEach((_, stage) => drawBlock(side, stage, step));
   }
 
@@ -226,9 +226,9 @@
     slider.value = now.step;
     slider.style.setProperty("--done", now.steps > 1 ? `${(100 * (now.step - 1)) / (now.steps - 1)}%` : "100%");
     at("step").textContent = `step ${now.step} of ${now.steps}`;
-    // what is read aloud waits until time stands still
-    const told = sides.filter(({ root }) => !root.hidden).map((side) => side.told);
-    if (!now.timer) at("told").textContent = `Step ${now.step} of ${now.steps}. ${told.join(" ")}`;
+    // the text for screen readers changes when playback stops
+    const messages = sides.filter(({ root }) => !root.hidden).map((side) => side.message);
+    if (!now.timer) at("message").textContent = `Step ${now.step} of ${now.steps}. ${messages.join(" ")}`;
   }
 
   // ---- time
@@ -279,13 +279,13 @@
     if (at("strip").contains(document.activeElement)) at("strip").querySelector('[tabindex="0"]').focus();
   }
 
-  // all at once when it is there, and only if nothing else was asked for meanwhile
+  // swapped in together, and only if no other choice was made in the meantime
   async function load(set, numbers) {
-    const asked = ++now.asked;
-    const chosen = await Promise.all(numbers.map((number) => filmOf(set, number)));
-    if (asked !== now.asked) return false;
+    const request = ++now.request;
+    const chosen = await Promise.all(numbers.map((number) => networkOf(set, number)));
+    if (request !== now.request) return false;
     sides.forEach((side, place) => {
-      side.film = chosen[place];
+      side.network = chosen[place];
     });
     now.set = set;
     now.steps = Math.max(...chosen.map(({ steps }) => steps));
@@ -308,23 +308,26 @@
       side.select.value = Math.min(place, names.length - 1);
     });
     sides[1].root.hidden = names.length < 2;
-    now.item = now.order[0];
-    now.step = mostTelling();
+    openOnLargestDifference();
     lay();
   }
 
-  // where the two differ most: a first look that shows what there is to see
-  function mostTelling() {
-    const [left, right] = sides.map(({ film }) => film);
-    const place = now.set.shown[now.item].indexOf(now.set.labels[now.item]);
-    const apart = (step) => Math.abs(left.probability(step, now.item, place) - right.probability(step, now.item, place));
-    const steps = Array.from({ length: now.steps }, (_, step) => step + 1);
-    return steps.reduce((best, step) => (apart(step) > apart(best) ? step : best), 1);
+  // open on the image and step at which the two networks differ most, so that there is something to see
+  function openOnLargestDifference() {
+    const [left, right] = sides.map(({ network }) => network);
+    let largest = -1;
+    for (const item of now.order) {
+      const place = now.set.shown[item].indexOf(now.set.labels[item]);
+      for (let step = 1; step <= now.steps; step++) {
+        const apart = Math.abs(left.probability(step, item, place) - right.probability(step, item, place));
+        if (apart > largest) [largest, now.item, now.step] = [apart, item, step];
+      }
+    }
   }
 
-  // ---- hands and keys
+  // ---- mouse and keyboard
 
-  addEventListener("resize", () => sides[0].film && lay());
+  addEventListener("resize", () => sides[0].network && lay());
   at("play").addEventListener("click", toggle);
   at("back").addEventListener("click", () => jump(now.step - 1));
   at("on").addEventListener("click", () => jump(now.step + 1));
@@ -362,7 +365,7 @@
   box.addEventListener("keydown", (event) => {
     const { key, target } = event;
     if (!Object.hasOwn(keys, key) || event.ctrlKey || event.altKey || event.metaKey) return;
-    // what has a use for the key itself keeps it
+    // controls that use the key themselves keep it
     if (target.tagName === "SELECT") return;
     if (target.type === "range" && (key.startsWith("Arrow") || key === "Home" || key === "End")) return;
     if (key === " " && target.tagName === "BUTTON" && !target.classList.contains("thumb")) return;

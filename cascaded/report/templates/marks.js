@@ -1,5 +1,5 @@
 "use strict";
-// Small things that the explorer is drawn with.
+// Helpers that the explorer draws with.
 const make = (kind, className, text = "") => {
   const made = document.createElement(kind);
   made.className = className;
@@ -19,7 +19,7 @@ const short = (name, most) => {
   return `${letters.slice(0, most - tail - 1).join("")}…${letters.slice(letters.length - tail).join("")}`;
 };
 
-// from nearly black over the model's colour to nearly white
+// 256 shades from nearly black through the network's colour to nearly white
 function shades(colour) {
   const middle = [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16));
   const mix = (a, b, share) => a + (b - a) * share;

@@ -1,6 +1,6 @@
 "use strict";
-// What a network did with every image at every step, from its packed bytes; unpacked when it is first asked for.
-const films = (colours) => {
+// The predictions and activations of a network for every image and step, from packed bytes; unpacked on first use.
+const unpacker = (colours) => {
   async function inflated(text) {
     const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -13,40 +13,40 @@ const films = (colours) => {
     const [stages, area] = [model.stages, model.side ** 2];
     const width = items * (3 + kept + stages * (1 + area));
     for (let i = width; i < bytes.length; i++) bytes[i] += bytes[i - width]; // only differences are kept
-    const nearness = items * (3 + kept);
-    const maps = nearness + items * stages;
-    // after its last step a network holds it
+    const convergence = items * (3 + kept);
+    const maps = convergence + items * stages;
+    // after its last step a network keeps its output
     const from = (step, place) => (Math.min(step, model.steps) - 1) * width + place;
-    const film = {
+    const network = {
       name: model.model,
       colour: colours.get(model.model) ?? "#808080",
       steps: model.steps,
       stages,
       side: model.side,
-      answer: (step, item) => bytes[from(step, 2 * item)] + 256 * bytes[from(step, 2 * item + 1)],
+      prediction: (step, item) => bytes[from(step, 2 * item)] + 256 * bytes[from(step, 2 * item + 1)],
       confidence: (step, item) => bytes[from(step, 2 * items + item)] / 255,
       probability: (step, item, place) => bytes[from(step, 3 * items + item * kept + place)] / 255,
-      nearness: (step, item, stage) => bytes[from(step, nearness + item * stages + stage)] / 255,
+      convergence: (step, item, stage) => bytes[from(step, convergence + item * stages + stage)] / 255,
       map: (step, item, stage) => {
         const first = from(step, maps + (item * stages + stage) * area);
         return bytes.subarray(first, first + area);
       },
     };
-    film.settled = set.labels.map((label, item) => settled(film, item, label));
-    return film;
+    network.settled = set.labels.map((label, item) => settled(network, item, label));
+    return network;
   }
 
-  // the step from which on the answer is right; one that is wrong at the end comes after all others
-  function settled(film, item, label) {
-    let step = film.steps + 1;
-    while (step > 1 && film.answer(step - 1, item) === label) step--;
-    return step > film.steps ? Infinity : step;
+  // the first step from which on the prediction is correct; Infinity if the last one is wrong
+  function settled(network, item, label) {
+    let step = network.steps + 1;
+    while (step > 1 && network.prediction(step - 1, item) === label) step--;
+    return step > network.steps ? Infinity : step;
   }
 
-  const known = new Map();
+  const cache = new Map();
   return (set, number) => {
     const model = set.models[number];
-    if (!known.has(model)) known.set(model, unpacked(set, model));
-    return known.get(model);
+    if (!cache.has(model)) cache.set(model, unpacked(set, model));
+    return cache.get(model);
   };
 };

@@ -1,0 +1,78 @@
+"""Recorded activations for the explorer and the figure of both schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from cascaded.analysis.outputs import softmax
+from cascaded.errors import InputError
+from cascaded.figures.style import color
+from cascaded.report.explorer import Explorer, ExplorerNetwork
+from cascaded.results.names import display_name
+from cascaded.traces.activations import Activations, load_activations
+from cascaded.training.runs import weights_digest
+
+
+def find_activations(runs: Iterable[Path]) -> tuple[list[Activations], list[str]]:
+    """The activations of the runs' current weights, one seed per network; and why others cannot be used."""
+    found: dict[tuple[object, ...], Activations] = {}
+    notes = []
+    for file in (file for run in runs for file in sorted((run / "activations").glob("*.safetensors"))):
+        try:
+            own = load_activations(file)
+        except InputError as error:
+            notes.append(str(error))
+            continue
+        now, then = weights_digest(file.parent.parent), own.provenance.weights
+        if now is not None and now != then:
+            notes.append(f"{file} has weights {then[:12]}, the last checkpoint has {now[:12]}: record it again.")
+        elif own.provenance.in_distribution:
+            found.setdefault((_name(own), *_images(own)), own)
+    return list(found.values()), notes
+
+
+def explorers(found: Sequence[Activations]) -> tuple[Explorer, ...]:
+    """One explorer per set of images, the one with the most networks first."""
+    sets: dict[tuple[object, ...], list[Activations]] = {}
+    for each in found:
+        sets.setdefault(_images(each), []).append(each)
+    made = []
+    for own in sets.values():
+        first = own[0]
+        images = np.broadcast_to(first.images, (len(first.images), 3, *first.images.shape[2:])).transpose(0, 2, 3, 1)
+        labels = tuple(int(label) for label in first.labels)
+        networks = tuple(_network(each) for each in sorted(own, key=_order))
+        data = f"{first.config.data} {first.config.split}"
+        made.append(Explorer(data, first.provenance.classes, images, labels, networks))
+    return tuple(sorted(made, key=lambda explorer: -len(explorer.networks)))
+
+
+def _images(own: Activations) -> tuple[object, ...]:
+    return own.config.data, own.config.split, own.provenance.images, own.provenance.items, own.provenance.classes
+
+
+def _order(own: Activations) -> tuple[int, float]:
+    """The two that differ most come first: TD with the lowest lambda, then cross-entropy at the last step."""
+    first = ["cascaded-td", "cascaded-ce"]
+    method, lam = own.provenance.method, _lam(own)
+    lowest = lam is not None and lam < 1
+    return (first.index(method) if method in first and (lowest or method == first[1]) else 2), lam or 0.0
+
+
+def _lam(own: Activations) -> float | None:
+    lam = own.provenance.lam
+    return lam[-1] if isinstance(lam, tuple) else lam
+
+
+def _name(own: Activations) -> str:
+    name = display_name(own.provenance.method, _lam(own), own.config.schedule)
+    return name if own.config.time == "coarse" else f"{name}, {own.config.kernel}"
+
+
+def _network(own: Activations) -> ExplorerNetwork:
+    probabilities = softmax(own.logits).astype(np.float32)
+    colour = color(own.provenance.method, _lam(own), own.config.schedule)
+    return ExplorerNetwork(_name(own), colour, probabilities, own.maps, own.convergence)

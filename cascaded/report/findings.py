@@ -1,0 +1,104 @@
+"""What was found, in sentences made from the numbers: accuracy early and at the last step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from cascaded.progress import counted
+from cascaded.results.names import NAMES, display_name
+
+CURVE = ["method", "lam", "schedule", "arch", "width", "config", "train_noise"]
+ENOUGH = 0.95
+"""With one network, the early step is the first one with this fraction of the final accuracy."""
+
+
+def findings(table: pd.DataFrame) -> tuple[str, ...]:
+    """One sentence per data set, the one with the most networks first; empty without accuracies per step.
+
+    Args:
+        table: The results table.
+    """
+    by_data = _by_data(table)
+    return tuple(_sentence(_curves(rows), f"On {data}, " if len(by_data) > 1 else "") for data, rows in by_data)
+
+
+def context(table: pd.DataFrame) -> str:
+    """What the first finding was measured on: `700 test images of cifar10, 1 seed per network`."""
+    for data, rows in _by_data(table)[:1]:
+        seeds = rows.groupby(CURVE, dropna=False)["seed"].nunique()
+        images = counted(int(rows["n_items"].iloc[0]), f"{rows['split'].iloc[0]} image")
+        low, high = seeds.min(), seeds.max()
+        return f"{images} of {data}, {counted(high, 'seed') if low == high else f'{low} to {high} seeds'} per network."
+    return ""
+
+
+def main_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Accuracies per step in whole steps, of all data sets: the rows behind the findings."""
+    parts = [rows for _, rows in _by_data(table)]
+    return pd.concat(parts) if parts else table.head(0)
+
+
+def _by_data(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Accuracies per step of every data set, in whole steps; on validation images only where there are no others."""
+    rows = table[(table["analysis"] == "speed_accuracy") & (table["metric"] == "accuracy_per_step")]
+    rows = rows[rows["time"] == "coarse"] if (rows["time"] == "coarse").any() else rows
+    found = []
+    for data, own in rows.groupby("data", sort=False):
+        tested = own[own["split"] != "validation"]
+        own = own if tested.empty else tested
+        most = own.groupby(["split", "items"], sort=False)["run"].transform("nunique")
+        found.append((str(data), own[most == most.max()]))
+    return sorted(found, key=lambda each: -each[1]["run"].nunique())
+
+
+def _curves(rows: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Accuracy per step of every network, as a mean over seeds: TD with the lowest lambda and then CE first."""
+    means = rows.groupby([*CURVE, "x"], dropna=False, sort=False)["value"].mean().reset_index()
+    curves = [(own.iloc[0], own.sort_values("x")["value"].to_numpy()) for _, own in means.groupby(CURVE, dropna=False)]
+    order = ["cascaded-td", "cascaded-ce", *NAMES]
+    curves.sort(key=lambda each: (order.index(each[0]["method"]) if each[0]["method"] in order else 99, each[0]["lam"]))
+    named: dict[str, np.ndarray] = {}
+    for row, curve in curves:
+        named.setdefault(_name(row), curve)
+    return named
+
+
+def _name(row: pd.Series) -> str:
+    loss = {"cascaded-td": f"TD({row['lam']:g})", "cascaded-ce": "cross-entropy"}.get(row["method"])
+    if loss and row["schedule"] == "cascaded":
+        return f"the network trained with {loss}"
+    return display_name(row["method"], row["lam"], row["schedule"])
+
+
+def _sentence(curves: dict[str, np.ndarray], where: str) -> str:
+    (one, a), *others = curves.items()
+    if not others:
+        return _capital(_alone(one, a, where))
+    other, b = next((each for each in others if each[0].endswith("cross-entropy")), others[-1])
+    last = min(len(a), len(b))
+    gap = np.abs(a[: last - 1] - b[: last - 1])
+    early = int(gap.argmax()) if len(gap) else 0
+    same = other.replace("the network", "the one") if one.startswith("the network") else other
+    return _capital(
+        f"{where}after {_steps(early + 1, last)} {one} is right on {_percent(a[early])} of the images, {same} on "
+        f"{_percent(b[early])}; at the last step {_percent(a[-1])} and {_percent(b[-1])}."
+    )
+
+
+def _alone(name: str, curve: np.ndarray, where: str) -> str:
+    early = int((curve >= ENOUGH * curve[-1]).argmax())
+    start = f"{where}after {_steps(early + 1, len(curve))} {name} is right on {_percent(curve[early])} of the images"
+    return f"{start}; at the last step on {_percent(curve[-1])}." if early + 1 < len(curve) else f"{start}."
+
+
+def _steps(step: int, steps: int) -> str:
+    return f"{step} of {counted(steps, 'step')}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

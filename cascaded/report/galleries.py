@@ -1,0 +1,51 @@
+"""The fastest and the slowest images of each network, as figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from cascaded.figures.images import Row, gallery
+from cascaded.report.page import PageFigure
+from cascaded.report.sections import page_figure
+from cascaded.results.galleries import Gallery, read_galleries
+from cascaded.results.names import display_name
+
+CAPTION = (
+    "The images that settle first and last, with their class and step. Fast images are often typical views, slow ones "
+    "cluttered, cropped or unusual."
+)
+
+
+def gallery_figures(folders: Sequence[Path], out: Path) -> list[PageFigure]:
+    """One figure with the images of the first network; those of the other networks are folded away below it."""
+    found: dict[str, Gallery] = {}
+    for each in (each for folder in folders for each in _finest(read_galleries(folder))):
+        found.setdefault(display_name(each.keys["method"], each.keys["lam"], each.keys["schedule"]), each)
+    made = [_figure(name, each, number, out) for number, (name, each) in enumerate(found.items())]
+    if not made:
+        return []
+    first = made[0]
+    return [PageFigure(first.title, first.caption, first.svg, first.files, tuple(made[1:]), first.table)]
+
+
+def _finest(galleries: Sequence[Gallery]) -> list[Gallery]:
+    """Those in fine time where there are some: with few steps many images share a latency. Test images come first."""
+    fine = [each for each in galleries if each.keys["time"] == "fine"] or list(galleries)
+    return sorted(fine, key=lambda each: each.keys["split"] == "validation")[:1]
+
+
+def _figure(name: str, own: Gallery, number: int, out: Path) -> PageFigure:
+    rows: dict[str, Row] = {
+        "fastest": (own.fastest, _captions(own.fastest_labels, own.fastest_steps, own.classes)),
+        "slowest": (own.slowest, _captions(own.slowest_labels, own.slowest_steps, own.classes)),
+    }
+    key = "gallery" if number == 0 else f"gallery-{number + 1}"
+    return page_figure(gallery(rows), key, f"Fastest and slowest images: {name}", CAPTION, out)
+
+
+def _captions(labels: np.ndarray, steps: np.ndarray, classes: Sequence[str]) -> list[str]:
+    when = (f"{step:g}" if np.isfinite(step) else "never" for step in steps)
+    return [f"{classes[label]}, {step}" for label, step in zip(labels, when, strict=True)]

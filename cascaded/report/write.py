@@ -1,0 +1,193 @@
+"""Write a report: read the results of runs, draw the figures, render the page."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cascaded import __version__
+from cascaded.figures.activations import schedules
+from cascaded.figures.style import color
+from cascaded.files import read_json, write_json
+from cascaded.progress import minutes
+from cascaded.report.activations import explorers, find_activations
+from cascaded.report.findings import context, findings, main_rows
+from cascaded.report.galleries import gallery_figures
+from cascaded.report.missing import missing_activations, missing_analyses
+from cascaded.report.page import ClaimRow, PageFigure, Report, RunRow, Section, effect, write_page
+from cascaded.report.sections import FIRST, SECTIONS, SectionSpec, draw, page_figure
+from cascaded.results.analyzed import Analyzed, find_analyzed
+from cascaded.results.metrics import METRICS
+from cascaded.results.names import NAMES, display_name
+from cascaded.results.table import empty, find_files, load
+from cascaded.traces.activations import Activations
+from cascaded.training.runs import is_done, read_metrics, read_run_file
+
+FIGURES = "figures"
+SCHEDULES = (
+    "The same network run in two ways. Serial: a block is computed once, when its input is final. Cascaded: every "
+    "block is updated at every step; the fuller the cell, the closer it is to its final activation."
+)
+
+
+def read_table(places: Sequence[Path]) -> pd.DataFrame:
+    """The results of runs; without rows where nothing was analyzed yet."""
+    return load(places) if find_files(places) else empty()
+
+
+def write_report(
+    places: Sequence[Path],
+    out: Path,
+    title: str = "",
+    claims: pd.DataFrame | None = None,
+    on_progress: Callable[[str], None] = lambda title: None,
+) -> Path:
+    """Write OUT/index.html and OUT/figures; figures of an earlier report that are not drawn again are removed.
+
+    Args:
+        places: Folders of runs, or folders above them.
+        out: Where the page goes.
+        title: Its heading; made from the names of the data by default.
+        claims: From `paper.claims.evaluate`; None leaves the comparison with the paper out.
+        on_progress: Called with the title of every section before it is drawn.
+    """
+    analyzed, table = find_analyzed(places), read_table(places)
+    runs = [run for each in analyzed for run in each.runs]
+    recorded, notes = find_activations(runs)
+    notes += [f"{each.name}: {why}" for each in analyzed for why in each.skipped.values()]
+    folder = out / FIGURES
+    first = main_rows(table)
+    sections = [_section(spec, table, analyzed, folder, on_progress) for spec in SECTIONS]
+    sections += [*_schedules(recorded, folder), *_not_measured(analyzed, places, notes)]
+    report = Report(
+        title=title or _title(runs),
+        findings=findings(table),
+        context=context(table),
+        colours=_colours(table, runs),
+        first=draw(FIRST, first, folder) if len(first) else None,
+        sections=tuple(each for each in sections if each.figures or each.missing or each.notes),
+        claims=() if claims is None else tuple(_claim(row) for row in claims.to_dict("records")),
+        runs=tuple(_run_row(run) for run in runs),
+        explorers=explorers(recorded),
+        explorer_missing=() if recorded else (missing_activations(places),),
+        made_with={"cascaded": __version__, **_made_with(runs[0])},
+    )
+    on_progress("the page")
+    file = write_page(report, out, FIGURES)
+    drawn = [figure for each in report.sections for figure in each.figures] + ([report.first] if report.first else [])
+    _remove_others(folder, sorted(name for each in drawn for name in _files(each)))
+    return file
+
+
+def _section(
+    spec: SectionSpec, table: pd.DataFrame, runs: Sequence[Analyzed], folder: Path, on_progress: Callable[[str], None]
+) -> Section:
+    on_progress(spec.title)
+    shown = without_validation(table)
+    figures = [draw(each, shown, folder) for each in spec.figures if each.is_in(shown)]
+    if spec.key == "latency":
+        figures = [*gallery_figures([run.folder for run in runs], folder), *figures]
+    return Section(spec.key, spec.title, spec.lead, tuple(figures))
+
+
+def without_validation(table: pd.DataFrame) -> pd.DataFrame:
+    """Leave out validation images where a run has others; prototypicality measures both."""
+    tested = table["split"].ne("validation").groupby([table["data"], table["analysis"]]).transform("any")
+    both = table["analysis"] == "prototypicality"
+    return table[table["split"].ne("validation") | both | ~tested.astype(bool)]
+
+
+def _schedules(recorded: Sequence[Activations], folder: Path) -> list[Section]:
+    for own in (each for each in recorded if len(each.cascaded)):
+        figure = schedules({"serial": own.serial, "cascaded": own.cascaded})
+        name = display_name(own.provenance.method, None)
+        drawn = page_figure(figure, "schedules", f"Blocks of {name} per step", SCHEDULES, folder)
+        return [Section("schedules", "Two schedules", "", (drawn,))]
+    return []
+
+
+def _not_measured(runs: Sequence[Analyzed], places: Sequence[Path], notes: Sequence[str]) -> list[Section]:
+    names = [name for spec in SECTIONS for name in spec.analyses]
+    lead = "These analyses were not made for all runs. Each command fills one gap; write the report again afterwards."
+    missing = missing_analyses(runs, places, names)
+    return [Section("missing", "Not measured", lead, (), missing, tuple(notes))] if missing or notes else []
+
+
+def _title(runs: Sequence[Path]) -> str:
+    data = list(dict.fromkeys(Path(read_run_file(run).config.data).name for run in runs))
+    return f"Anytime prediction on {', '.join(data[:3])}{' and more' if len(data) > 3 else ''}"
+
+
+def _colours(table: pd.DataFrame, runs: Sequence[Path]) -> dict[str, str]:
+    """Names and colors of all networks, as figures have them."""
+    configs = [read_run_file(run).config for run in runs]
+    keys = [(config.method, _lam(config.lam), None) for config in configs]
+    keys += table[["method", "lam", "schedule"]].drop_duplicates().itertuples(index=False, name=None)
+    order = [method for method in NAMES if any(key[0] == method for key in keys)]
+    keys.sort(key=lambda key: (order.index(key[0]) if key[0] in order else len(order), key[1] or 0.0))
+    return {display_name(*key): color(*key) for key in keys}
+
+
+def _lam(lam: Any) -> float | None:
+    return lam[-1] if isinstance(lam, tuple) else lam
+
+
+def _claim(row: dict[str, Any]) -> ClaimRow:
+    words = [row["label"], " against ".join(filter(None, (row["a"], row["b"]))), row["data"]]
+    what = ", ".join(filter(None, words)) + (f" ({row['note']})" if row["note"] else "")
+    seeds = f"{row['n_seeds']:.0f} seeds" if row["interval_over"] == "seeds" else row["interval_over"]
+    paper = effect(row["paper"], float("nan"), float("nan"), row["unit"])
+    return ClaimRow(
+        claim=row["claim"],
+        statement=row["statement"],
+        what=what or "not measured by these runs",
+        effect=effect(row["effect"], row["low"], row["high"], row["unit"]),
+        interval_over="" if seeds == "none" else seeds,
+        paper=f"{paper.value} ({row['paper_data']})" if paper else "",
+        verdict=row["verdict"],
+        command=row["command"],
+    )
+
+
+def _run_row(run: Path) -> RunRow:
+    """A run in the table of networks."""
+    content = read_run_file(run)
+    config, metrics = content.config, read_metrics(run)
+    last = metrics[-1] if metrics else {}
+    accuracy = (last.get("test") or last.get("accuracy") or content.accuracy or [float("nan")])[-1]
+    epochs = f"{last['epoch']} of {config.epochs}" if last and not is_done(run) else str(config.epochs)
+    facts = {
+        "accuracy": METRICS["accuracy"].format(accuracy),
+        "data": Path(config.data).name,
+        "architecture": f"{config.arch}, width {config.width}",
+        "seed": str(config.seed)
+        if config.fold is None
+        else f"{config.seed}, fold {config.fold[0]} of {config.fold[1]}",
+        "epochs": epochs,
+        "training time": minutes(last["seconds"]) if "seconds" in last else "",
+    }
+    return RunRow(run.as_posix(), display_name(config.method, _lam(config.lam)), facts)
+
+
+def _made_with(run: Path) -> dict[str, str]:
+    """The versions that the first run was made with."""
+    versions = read_run_file(run).made_with
+    return {name: version for name, version in versions.items() if name != "cascaded"}
+
+
+def _files(figure: PageFigure) -> list[str]:
+    return [*figure.files.values(), *itertools.chain.from_iterable(map(_files, figure.more))]
+
+
+def _remove_others(folder: Path, names: list[str]) -> None:
+    """Remove what an earlier report drew and this one did not; other files stay."""
+    note = folder / ".drawn.json"
+    before = read_json(note) if note.exists() else []
+    for name in before if isinstance(before, list) else []:
+        if isinstance(name, str) and name not in names and Path(name).name == name:
+            (folder / name).unlink(missing_ok=True)
+    write_json(note, names)
