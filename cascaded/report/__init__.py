@@ -1,1 +1,1 @@
-"""Report: exhibits as figures and one page. It draws and computes nothing."""
+"""Report: one page about runs, from their results, galleries and activations. It does not import torch."""
