@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Column
+from rich.table import Column, Table
 
 EVERY = 30.0
 """Seconds between two lines without a terminal."""
@@ -112,6 +113,23 @@ def wide_console() -> Console:
     if not console.is_terminal:
         console.width = WIDE
     return console
+
+
+def table(rows: Sequence[Mapping[str, str]], title: str = "", numbers: Collection[str] = ()) -> Table:
+    """A table for a terminal.
+
+    Args:
+        rows: The cells of every row, by the heading of their column; rich markup is allowed.
+        title: Printed above it.
+        numbers: Headings of columns that are right-aligned.
+    """
+    made = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left")
+    headings = list(dict.fromkeys(heading for row in rows for heading in row))
+    for heading in headings:
+        made.add_column(heading, justify="right" if heading in numbers else "left")
+    for row in rows:
+        made.add_row(*(row.get(heading, "") for heading in headings))
+    return made
 
 
 def print_line(console: Console, line: str) -> None:

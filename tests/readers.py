@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,15 +18,11 @@ from cascaded.cli.main import run
 from cascaded.data import human as judgements
 from cascaded.data import load as load_images
 from cascaded.data.cache import fetch, latest
-from cascaded.demo import plan
-from cascaded.exhibits.exhibition import exhibition
-from cascaded.exhibits.material import gather
-from cascaded.files import sha256, write_json
-from cascaded.paper.page import results_page
-from cascaded.results.answers import answer_all
-from cascaded.results.galleries import read_ends
-from cascaded.results.questions import Settings
-from cascaded.results.subjects import find_subjects
+from cascaded.files import sha256
+from cascaded.results.compare import estimates
+from cascaded.results.galleries import Gallery, gallery_file, read_galleries, write_gallery
+from cascaded.results.table import load as load_results
+from cascaded.results.table import write
 from cascaded.runtime.images import read_image
 from cascaded.traces.activations import load_activations
 from cascaded.traces.store import load_trace, read_header
@@ -36,11 +31,10 @@ from cascaded.training.checkpoint import load_checkpoint
 from cascaded.training.config import ExecutionConfig
 from cascaded.training.loop import train
 from cascaded.training.runs import MANIFEST, PARTS, checkpoint_places, is_done, manifest_of, read_config
-from tests.made_traces import made_run, made_trace
+from tests.made_table import made_table
+from tests.made_traces import made_trace
 from tests.samples import READERS, Sample, reader
 from tests.tiny_data import tiny_data
-
-RESULTS = Path(__file__).parent.parent / "results" / "laptop"
 
 
 @pytest.fixture(scope="module")
@@ -252,70 +246,15 @@ def stopper(place: Path, tiny: Callable[..., Path]) -> Sample:
     return Sample(file, "safetensors", lambda: load_stopper(file))
 
 
-def analysed(place: Path) -> Path:
-    """Two runs that were recorded, analysed, compared and timed."""
-    for model, good in (("cascaded-td", 3.0), ("cascaded-ce", 2.0)):
-        traces = {"digits-test": made_trace(items=20, good=good, kernel="osd", weights="w")}
-        made_run(place / model / "0", traces, method=model)
-        write_json(place / model / "0" / "latency.json", {"format": 2, "weights": "w", "timings": []})
-    run(["analyse", str(place), "--no-galleries", "--only", "speed_accuracy", "selection_latency"])
-    return place
-
-
-def analysis(place: Path, tiny: Callable[..., Path], file: str) -> Sample:
-    """What was written carries a digest, so that any change in its bytes shows."""
-    analysed(place)
-    return Sample(place / file, "bytes", lambda: exhibition((place,)))
-
-
-for file in ("cascaded-td/0/results.json", "comparison.json"):
-    reader(analysis, f"report of {Path(file).name}", file=file)
-
-
-def outline(place: Path, tiny: Callable[..., Path], file: str) -> Sample:
-    """Without a digest, as an older version wrote it or somebody by hand: its outline is checked."""
-    analysed(place)
-    told = json.loads((place / file).read_text())
-    del told["sha256"]
-    write_json(place / file, told)
-
-    def read() -> None:
-        gather((place,))
-
-    return Sample(place / file, "json", read)
-
-
-for file in ("cascaded-td/0/results.json", "comparison.json"):
-    reader(outline, f"outline of {Path(file).name}", file=file)
-
-
 @reader
-def latency(place: Path, tiny: Callable[..., Path]) -> Sample:
-    subject = find_subjects([analysed(place) / "cascaded-td"])[0]
-    return Sample(subject.runs[0] / "latency.json", "json", lambda: list(answer_all(subject, [], Settings())))
+def results(place: Path, tiny: Callable[..., Path]) -> Sample:
+    file = write(place, "run_time", made_table("run_time", seeds=(0,)), {"version": 1})
+    return Sample(file, "bytes", lambda: estimates(load_results(place)))
 
 
 @reader
 def galleries(place: Path, tiny: Callable[..., Path]) -> Sample:
-    from safetensors.numpy import save_file
-
-    file = place / "ends.safetensors"
-    save_file({kind: np.zeros((2, 3, 8, 8), np.uint8) for kind in ("fastest", "slowest")}, file)
-    return Sample(file, "safetensors", lambda: read_ends(file))
-
-
-def page(place: Path, tiny: Callable[..., Path], name: str) -> Sample:
-    for each in ("claims.json", "table-lambda.json", "tried.json", "notes.json"):
-        shutil.copy(RESULTS / each, place)
-    return Sample(place / name, "json", lambda: results_page(place, "figures"))
-
-
-for name in ("claims.json", "table-lambda.json", "tried.json", "notes.json"):
-    reader(page, f"results {name}", name=name)
-
-
-@reader
-def demo(place: Path, tiny: Callable[..., Path]) -> Sample:
-    plan.keep(plan.QUICK, place)
-    made_run(place / "runs" / "cascaded-td-lam0" / "0")
-    return Sample(place / "demo.json", "json", lambda: plan.keep(plan.QUICK, place))
+    images, numbers = np.zeros((2, 3, 8, 8), np.uint8), np.ones(2, np.float32)
+    labels, file = np.zeros(2, np.int64), gallery_file(place, "t")
+    write_gallery(file, Gallery({}, "", ("ant",), images, images, numbers, numbers, labels, labels))
+    return Sample(file, "safetensors", lambda: read_galleries(place))

@@ -86,8 +86,8 @@ def check_refused(code: int, said: str) -> None:
 Command = Callable[[Path, Path], list[object]]
 """From a prepared folder and the place to write to, what is typed."""
 
-TRAIN = ["train", "--data", "digits", "--width", "4", "--epochs", "1", "--max-images", "320", "--threads", "1"]
-SMALL = ["--data-limit", "40", "--epochs", "1", "--width", "2", "--seeds", "0", "--jobs", "1"]
+TRAIN = ["train", "--data", "digits", "--width", "4", "--epochs", "1", "--limit", "320", "--threads", "1"]
+SMALL = ["--scale", "smoke", "--num-workers", "1"]
 
 COMMANDS: dict[str, Command] = {
     "train": lambda made, out: [*TRAIN, "--out", out],

@@ -25,7 +25,7 @@ from tests.readers import sample as sample
 from tests.samples import READERS, Sample
 from tests.tiny_runs import tiny_run as tiny_run
 
-SHORT, LONG = 10, 300
+SHORT, LONG = 10, 360
 """Damaged inputs per reader."""
 
 ROOT = Path(__file__).parent.parent

@@ -4,11 +4,11 @@ import shlex
 import shutil
 
 import pytest
-from cascaded.results.analyzed import find_analyzed
 
 from cascaded.cli.main import run
 from cascaded.report.missing import fill_command, missing_activations, missing_analyses
 from cascaded.report.sections import SECTIONS
+from cascaded.results.analyzed import find_analyzed
 from cascaded.results.registry import ANALYSES
 from cascaded.results.table import load, results_file
 from cascaded.traces.config import RecordingConfig

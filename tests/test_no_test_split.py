@@ -1,9 +1,6 @@
-"""A folder of images without a test split: from training to the report on its validation split, without any --split."""
+"""A folder of images without a test split: from training to results on its validation split, without any --split."""
 
-import html
 import io
-import json
-import re
 import shlex
 from contextlib import redirect_stderr, redirect_stdout
 
@@ -11,14 +8,15 @@ import pytest
 
 from cascaded.cli.main import run
 from cascaded.errors import InputError
-from cascaded.report.look import STYLE
-from cascaded.results.subjects import find_subjects
+from cascaded.results.analyzed import find_analyzed
+from cascaded.results.registry import has_test_split, missing_recordings
+from cascaded.results.table import load
 from cascaded.traces.select import select_images
 from cascaded.training.load import load_run
 from tests.pictures import image_folder
 from tests.tiny_runs import tiny_run as tiny_run
 
-TRAIN = shlex.split("--width 4 --epochs 1 --batch 8 --held-out 0.5 --size 8 --classes bee ant --threads 1")
+TRAIN = shlex.split("--width 4 --epochs 1 --batch-size 8 --val-fraction 0.5 --image-size 8 --classes bee ant --threads 1")
 IMAGES = 12
 
 
@@ -27,17 +25,14 @@ def path(tmp_path_factory):
     """The outputs of all commands, by name, and the folder they were typed in."""
     place = tmp_path_factory.mktemp("my photos")
     image_folder(place / "data", ["ant", "bee", "cat"], each=IMAGES, grey=True)
-    runs, report, printed = str(place / "runs"), str(place / "report"), {}
+    runs, printed = str(place / "runs"), {}
     commands = {
         "train": ["--data", str(place / "data"), "--out", runs, *TRAIN],
         "record": [runs, "--threads", "1"],
-        "analyse": [runs, "--epochs", "1"],
-        "report": [runs, "--out", report],
+        "analyze": [runs, "--epochs", "1"],
     }
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("CASCADED_CACHE", str(place / "cache"))
-        patched.setitem(STYLE, "pdf.fonttype", 3)  # whole fonts: cutting them takes longer than drawing
-        patched.setattr("cascaded.report.files.DPI", 40)
         for command, words in commands.items():
             printed[command] = _printed(command, words)
         yield place, printed
@@ -49,49 +44,26 @@ def _printed(command, words):
     return text.getvalue()
 
 
-def test_the_validation_split_is_recorded_and_analysed_and_one_line_says_so(path):
+def test_the_validation_split_is_recorded_and_analyzed_and_one_line_names_it(path):
     place, printed = path
     assert f"{place / 'data'} has no test split: its {IMAGES} validation images were recorded" in printed["record"]
-    assert f"{place / 'data'} has no test split: results are of the validation split" in printed["analyse"]
-    (subject,) = find_subjects([place / "runs"])
-    assert not subject.has_test
-    assert {found.config.split for found in subject.traces} == {"validation"}
-    answers = json.loads(subject.file.read_text())["analyses"]
-    (speed,) = answers["speed_accuracy"].values()
-    assert (speed["asked"]["split"], speed["asked"]["count"]) == ("validation", IMAGES)
+    assert f"of the validation split, {place / 'data'} has no test split" in printed["analyze"]
+    (analyzed,) = find_analyzed([place / "runs"])
+    assert not has_test_split(analyzed.runs[0], analyzed.traces)
+    df = load(place / "runs", "speed_accuracy")
+    assert (set(df.split), set(df.n_items)) == ({"validation"}, {IMAGES})
 
 
 def test_nothing_that_is_called_missing_is_the_test_split(path):
     place, printed = path
-    page = html.unescape((place / "report" / "index.html").read_text())
-    for text in (printed["record"], printed["analyse"], printed["report"], page):
+    for text in printed.values():
         assert "--split test" not in text
-    (subject,) = find_subjects([place / "runs"])
-    missing = json.loads(subject.file.read_text())["missing"]
-    way = f"it trains on one split and tests on another, and {place / 'data'} has the validation split alone"
-    assert missing["learned_stopper"] == missing["out_of_distribution"] == way
-    assert way in page
-
-
-def test_the_report_shows_the_validation_split_in_figures_and_claims(path):
-    place, _ = path
-    page = html.unescape((place / "report" / "index.html").read_text())
-    assert f"validation, 9 cycles, {IMAGES} images" in page
-    assert "area, threshold above deadline" in page
-    assert f"too few images for a verdict ({IMAGES}; at least 100)" in page
-
-
-def test_the_sweep_that_the_report_suggests_is_of_the_same_images(path):
-    place, _ = path
-    page = html.unescape((place / "report" / "index.html").read_text())
-    commands = [shlex.split(each) for each in re.findall(r"<code>(.+? sweep .+?)</code>", page)]
-    own = [words for words in commands if str(place / "data") in words]
-    assert own
-    data = ["--data", str(place / "data"), "--size", "8", "--classes", "bee", "ant", "--methods"]
-    for words in own:
-        assert words[words.index("sweep") + 1 :][: len(data)] == data
-        planned = _printed("sweep", [*words[words.index("sweep") + 1 :], "--dry-run"])
-        assert "cascaded-ce" in planned
+    (analyzed,) = find_analyzed([place / "runs"])
+    reason = f"it trains on one split and tests on another, and {place / 'data'} has the validation split only"
+    for name in ("learned_stopper", "out_of_distribution"):
+        assert missing_recordings(analyzed.runs[0], name) == reason
+        assert f"not measured: {name}" in printed["analyze"]
+    assert reason in printed["analyze"]
 
 
 def test_a_test_split_that_is_asked_for_and_not_there_is_refused(path):
@@ -128,5 +100,4 @@ def test_other_data_without_a_test_split_is_shown_by_its_validation_split(tiny_r
 def test_data_with_a_test_split_is_shown_by_it(tiny_run):
     images, _ = select_images(load_run(tiny_run()))
     assert images.split == "test"
-    (subject,) = find_subjects([tiny_run()])
-    assert subject.has_test
+    assert has_test_split(tiny_run(), [])

@@ -23,9 +23,11 @@ def tiny_data(folder: Path) -> Path:
     for name in ("svhn", "tinyimagenet"):
         _write(folder / name, {"validation": 2, "test": 2}, {"label": [f"other {number}" for number in range(10)]})
     _write(folder / "imagenet", {"train": 12, "validation": 2}, {"label": list(TERRIERS)}, side=SIDE)
-    np.save(folder / "cifar10h-counts.npy", np.random.default_rng(0).integers(1, 20, (30, 10)))
-    labels = np.arange(120) % 10
-    np.savez(folder / "cifar10-cscores-orig-order.npz", labels=labels, scores=np.random.default_rng(1).random(120))
+    random = np.random.default_rng(0)
+    counts = random.integers(1, 20, (10_000, 10))
+    counts[np.arange(10_000), np.arange(10_000) % 10] += 30  # most people see what the label says
+    np.save(folder / "cifar10h-counts.npy", counts)
+    np.savez(folder / "cifar10-cscores-orig-order.npz", labels=np.arange(50_000) % 10, scores=random.random(50_000))
     return folder
 
 

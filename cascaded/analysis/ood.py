@@ -21,7 +21,6 @@ from cascaded.analysis.outputs import confidence, entropy, softmax
 from cascaded.analysis.rows import DRAWS
 from cascaded.errors import InputError
 from cascaded.progress import progress
-from cascaded.traces.config import describe
 from cascaded.traces.trace import Trace
 
 Detector = Literal["msp", "entropy", "softmax", "logits"]
@@ -211,7 +210,7 @@ def check_apart(validation: Trace, test: Trace) -> None:
     both = np.intersect1d(validation.indices, test.indices)
     if len(both):
         raise InputError(
-            f"{describe(validation.config, a)} and {describe(test.config, b)} have {len(both)} images in common, the "
+            f"{validation.description} and {test.description} have {len(both)} images in common, the "
             f"first is image {both[0]}: give traces of different images"
         )
 

@@ -12,7 +12,7 @@ from cascaded.analysis import outputs
 from cascaded.analysis.rows import DRAWS, Rows
 from cascaded.analysis.statistics import mean_of
 from cascaded.errors import InputError
-from cascaded.traces.config import NoiseProtocol, describe
+from cascaded.traces.config import NoiseProtocol
 from cascaded.traces.trace import Trace, check_same_items
 
 SAME_NETWORK = ("method", "weights")
@@ -68,8 +68,7 @@ def _check(trace: Trace, protocol: NoiseProtocol) -> None:
     config = trace.config
     if config.noise is None or config.protocol != protocol:
         there = "no noise" if config.noise is None else f"{config.protocol} noise"
-        name = describe(config, trace.provenance)
-        raise InputError(f"{name} has {there}, {protocol} noise is measured here: record a trace under it")
+        raise InputError(f"{trace.description} has {there}, {protocol} noise is measured here: record a trace under it")
     if not 1 <= (config.onset or 0) <= trace.steps:
         raise InputError(
             f"noise begins at step {config.onset} of {trace.steps}: it must be one of them, counted from 1; record the "

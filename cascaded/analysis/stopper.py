@@ -27,7 +27,6 @@ from cascaded.analysis.outputs import predictions
 from cascaded.errors import InputError
 from cascaded.files import write_whole
 from cascaded.progress import progress
-from cascaded.traces.config import describe
 from cascaded.traces.trace import Trace
 
 ABOUT = "cascaded stopper, format 1"
@@ -186,7 +185,7 @@ def load_stopper(file: Path | str) -> Stopper:
 
 def form_of(trace: Trace, hidden: int = StopperConfig.hidden) -> Form:
     """What a stopper is made for that is trained on a trace."""
-    return Form(trace.classes, trace.steps, trace.config.kernel, hidden, describe(trace.config, trace.provenance))
+    return Form(trace.classes, trace.steps, trace.config.kernel, hidden, trace.description)
 
 
 def settled_targets(trace: Trace) -> Bool[np.ndarray, "time items"]:

@@ -1,4 +1,4 @@
-"""`cascaded reproduce`: the paper's tables and figures, from nothing."""
+"""`cascaded reproduce`: the paper's tables and figures."""
 
 from __future__ import annotations
 
@@ -6,84 +6,82 @@ import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
-from tyro.conf import Positional
+from tyro.conf import DisallowNone, Positional
 
-from cascaded.errors import InputError
-from cascaded.paper.scales import SCALES, Scale, ScaleName
-from cascaded.progress import cores, counted, minutes, print_line, wide_console
+from cascaded.errors import InputError, at_least
+from cascaded.progress import counted, minutes, progress, say, table, wide_console
 from cascaded.shell import help_default, program, typed
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
     from rich.table import Table
 
-    from cascaded.paper.outcome import Outcome
-    from cascaded.paper.reproduce import Work
-    from cascaded.training.workers import Workers
+    from cascaded.paper.reproduce import Outcome, Reproduction
+
+COLORS = {"supported": "green", "contradicted": "red"}
 
 
 def reproduce(
-    items: Annotated[
-        Positional[tuple[str, ...]], tyro.conf.arg(metavar="ITEM...", help_behavior_hint="(required without --list)")
+    names: Annotated[
+        Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME...", help_behavior_hint="(required without --list)")
     ] = (),
     *,
-    scale: ScaleName = "laptop",
-    out: Annotated[Path | None, help_default("out/reproduce-SCALE")] = None,
-    list_items: Annotated[bool, tyro.conf.arg(name="list")] = False,
+    scale: Literal["laptop", "paper", "smoke"] = "laptop",
+    out: Annotated[Path | None, DisallowNone, help_default("out/reproduce-SCALE")] = None,
+    list_names: Annotated[bool, tyro.conf.arg(name="list")] = False,
     commands: bool = False,
-    as_is: bool = False,
-    data_limit: Annotated[int | None, help_default("all images")] = None,
-    epochs: Annotated[int | None, help_default("the scale's")] = None,
-    width: Annotated[int | None, help_default("the scale's")] = None,
-    seeds: Annotated[tuple[int, ...], help_default("the scale's")] = (),
-    jobs: Annotated[int | None, help_default("one per core")] = None,
+    no_train: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    num_workers: Annotated[int | None, DisallowNone, help_default("one per core")] = None,
 ) -> None:
-    """Reproduce tables and figures of the paper: train, record, analyse, draw.
+    """Reproduce tables and figures of the paper: train, record, analyze, draw.
 
-    ITEM is table-lambda, speed-accuracy, deadline, serial-td0, images, prototypicality, taxonomy, noise-persistent,
-    noise-transient, ood, stopping, terriers or run-time; `claims` holds everything that was reproduced against the
-    paper's seven claims, `all` is every item. --list tells what each needs and how long it takes here.
+    NAME is table-lambda, speed-accuracy, deadline, serial-td0, images, prototypicality, taxonomy, noise-persistent,
+    noise-transient, ood, stopping, terriers or run-time. `claims` compares everything that was reproduced with the
+    paper's seven claims; in a clone of the repository, and before anything is reproduced, it prints the results that
+    come with it. `all` is every experiment and the claims.
 
-    Networks are shared between items, in OUT/runs; tables and figures are in OUT/results. Stop it at any moment: the
-    same command goes on. A smoke form of any item is made with --data-limit 2000 --epochs 1.
+    Networks are shared between experiments, in OUT/runs; tables and figures are in OUT/results. If it is interrupted,
+    run the same command again to resume.
 
     Example: cascaded reproduce table-lambda --scale laptop
 
     Args:
-        items: What to reproduce.
-        scale: `laptop`, narrow networks and a short recipe, for two cores; `paper`, the paper's own, for GPUs.
-        out: Where everything is kept.
-        list_items: Tell what there is to reproduce, what is there already, and how long the training left would take.
+        names: Experiments.
+        scale: laptop: narrow networks and a short recipe, for two cores; paper: the paper's own, for GPUs; smoke:
+            everything runs in minutes and hardly anything is learned.
+        out: Folder of the runs and results.
+        list_names: List the experiments, what is done, and how long the remaining training takes on this machine.
         commands: Only print the commands that do the same, step by step.
-        as_is: Train nothing: tables and figures of the networks that are trained already.
-        data_limit: Learn from so many images only, and show no more: a smoke form, in which fine time has 30 steps and
-            stopper and MetaCog learn for 5 epochs.
-        epochs: Passes over the training images.
-        width: Channels of the first stage.
-        seeds: Seeds of the networks.
-        jobs: Processes at a time.
+        no_train: Use networks that are trained already only.
+        num_workers: Processes at a time.
     """
-    if jobs is not None and jobs < 1:
-        raise InputError(f"--jobs is {jobs}: give at least 1")
-    if not items and not list_items:
-        raise InputError(f"no item is given: say which, as in {program()} reproduce table-lambda; --list shows all")
-    chosen = SCALES[scale].smaller(data_limit=data_limit, epochs=epochs, width=width, seeds=seeds)
-    out = out or default_out(scale)
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out is {out}, which is a file: give a folder")
-    console = wide_console()
-    works, claims = _chosen(items, chosen, out, as_is)
-    if list_items:
-        from cascaded.paper.listing import listing
+    at_least(1, num_workers=num_workers)
+    if not names and not list_names:
+        raise InputError(f"no experiment is given: add one, as in {program()} reproduce table-lambda; --list shows all")
+    from cascaded.paper.commands import commands as commands_of
+    from cascaded.paper.experiments import CLAIMS
 
-        console.print(listing(chosen, out))
+    folder = out or default_out(scale)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out is {folder}, which is a file: give a folder")
+    console, chosen = wide_console(), _chosen(names, scale, folder, no_train)
+    if list_names:
+        console.print(_listing(scale, folder))
     elif commands:
-        _print_commands(works)
+        print("\n".join(dict.fromkeys(line for work in chosen for line in commands_of(work))))
     else:
-        _reproduce(works, claims, chosen, out, jobs, console)
+        failed = _reproduce(chosen, num_workers, console)
+        if CLAIMS in names or "all" in names:
+            _show_claims(scale, folder, out is None, console)
+        else:
+            where = "" if out is None else f" --out {shlex.quote(out.as_posix())}"
+            say(console, f"next: {program()} reproduce claims --scale {scale}{where}")
+        if failed:
+            raise InputError(f"{len(failed)} of {counted(len(chosen), 'experiment')} failed: {'; '.join(failed)}")
 
 
 def default_out(scale: str) -> Path:
@@ -91,97 +89,136 @@ def default_out(scale: str) -> Path:
     return Path("out") / f"reproduce-{scale}"
 
 
-def _chosen(items: Sequence[str], scale: Scale, out: Path, as_is: bool) -> tuple[list[Work], bool]:
-    """The items that are asked for, each once, and whether the claims are; of all, as things are, those that can be."""
-    from cascaded.paper.experiments import CLAIMS, ITEMS, find_item
-    from cascaded.paper.reproduce import Work
+def _chosen(names: Sequence[str], scale: str, out: Path, no_train: bool) -> list[Reproduction]:
+    """The experiments, each once; of `all` with --no-train, those that have a trained network."""
+    from cascaded.paper.experiments import ALL, CLAIMS, EXPERIMENTS, find_experiment
+    from cascaded.paper.reproduce import Reproduction
+    from cascaded.paper.scales import SCALES
 
-    names = list(dict.fromkeys(name for each in items for name in ((*ITEMS, CLAIMS) if each == "all" else (each,))))
-    works = [Work(find_item(name), scale, out, as_is) for name in names if name != CLAIMS]
-    return [work for work in works if work.networks or "all" not in items], CLAIMS in names
-
-
-def _print_commands(works: Sequence[Work]) -> None:
-    from cascaded.paper.commands import commands_for
-
-    lines = [line for work in works for line in commands_for(work)]
-    print(typed("\n".join(dict.fromkeys(lines))))
+    wanted = dict.fromkeys(each for name in names for each in (EXPERIMENTS if name == ALL else [name]))
+    works = [Reproduction(find_experiment(name), SCALES[scale], out, no_train) for name in wanted if name != CLAIMS]
+    return [work for work in works if work.networks or ALL not in names]
 
 
-def _reproduce(
-    works: Sequence[Work], claims: bool, scale: Scale, out: Path, jobs: int | None, console: Console
-) -> None:
-    from cascaded.training.workers import workers
+def _reproduce(works: Sequence[Reproduction], num_workers: int | None, console: Console) -> list[str]:
+    """Run experiments; returns why some failed: one whose data are missing does not stop the others."""
+    from cascaded.paper.reproduce import reproduce
 
-    with workers(jobs, cores()) as pool:
-        refused = {work.item.name: why for work in works if (why := _carried_out(work, pool, jobs, console))}
-    if refused and len(refused) == len(works):
-        raise next(iter(refused.values()))
-    if claims:
-        _show_claims(scale.name, out, console)
-    else:
-        where = "" if out == default_out(scale.name) else f" --out {shlex.quote(out.as_posix())}"
-        print_line(console, f"next: {program()} reproduce claims --scale {scale.name}{where}")
-    if refused:
-        told = "; ".join(f"{name}, {why}" for name, why in refused.items())
-        raise InputError(f"{len(refused)} of {len(works)} items were left out: {told}")
+    failed = []
+    for work in works:
+        start, name = time.monotonic(), work.experiment.name
+        try:
+            outcome = reproduce(work, num_workers, lambda line: say(console, line))
+        except InputError as error:
+            if len(works) == 1:
+                raise
+            say(console, f"{name} failed: {error}")
+            failed.append(f"{name}, {error}")
+        else:
+            _show(outcome, work, time.monotonic() - start, console)
+    return failed
 
 
-def _show_claims(scale: str, out: Path, console: Console) -> None:
-    """Print and write the claims of what was reproduced in a folder.
+def _show(outcome: Outcome, work: Reproduction, seconds: float, console: Console) -> None:
+    experiment = work.experiment
+    title = f"{experiment.title} ({experiment.place} of the paper)"
+    console.print(estimates_table(outcome.table, title))
+    for note in outcome.notes:
+        say(console, f"note: {note}")
+    figures = counted(sum(file.suffix == ".svg" for file in outcome.files), "figure")
+    say(console, f"{experiment.name} took {minutes(seconds)}: wrote {outcome.files[0]} and {figures} beside it")
 
-    If nothing was, and the folder is the default one, the results published in the repository are printed.
-    """
-    from cascaded.paper.ledger import (
-        FILE,
-        is_reproduced,
-        ledger,
-        ledger_table,
-        published,
-        read_ledger,
-        write_ledger,
-    )
-    from cascaded.paper.reproduce import RESULTS
 
-    folder = published(scale) if out == default_out(scale) and not is_reproduced(out) else None
+def estimates_table(rows: pd.DataFrame, title: str) -> Table:
+    """Our estimates and the paper's numbers for a terminal."""
+    from cascaded.results.metrics import METRICS
+    from cascaded.results.names import display_name
+
+    variants = ("noise", "measure", "rule", "detector", "reads", "split", "time")
+    lines = []
+    for row in rows.to_dict("records"):
+        metric = METRICS[row["metric"]]
+        about = [str(row[name]) for name in variants if isinstance(row[name], str)]
+        lines.append(
+            {
+                "data": row["data"],
+                "network": display_name(row["method"], row["lam"], row["schedule"], row["noise"]),
+                "metric": ", ".join([metric.label, *about]),
+                "here": metric.format(row["value"]),
+                "95 % interval": f"{metric.format(row['low'])} to {metric.format(row['high'])}",
+                "paper": metric.format(row["paper"]),
+                "interval over": f"{row['interval_over']} ({counted(row['n_seeds'], 'seed')})",
+            }
+        )
+    return table(lines, title, ("here", "paper"))
+
+
+def claims_table(claims: pd.DataFrame) -> Table:
+    """The claims for a terminal."""
+    from rich.markup import escape
+
+    from cascaded.paper.published import claim_cells
+
+    lines = []
+    for row in claims.to_dict("records"):
+        cells = {name: escape(cell) for name, cell in claim_cells(row).items()}
+        if row["command"]:
+            cells["measured"] = escape(f"not reproduced yet: {typed(row['command'])}")
+        color = COLORS.get(row["verdict"])
+        lines.append({**cells, "verdict": f"[{color}]{row['verdict']}[/]"} if color else cells)
+    return table(lines, "the paper's claims")
+
+
+def _show_claims(scale: str, out: Path, is_default: bool, console: Console) -> None:
+    """Print and write the claims of a reproduction; without one, print those that come with the repository."""
+    from cascaded.paper.published import CLAIMS_FILE, claims_of, find_published, has_results, read_claims, write_claims
+    from cascaded.paper.reproduce import RESULTS, RUNS
+
+    folder = find_published(scale) if is_default and not has_results(out / RUNS) else None
     if folder is not None:
-        console.print(ledger_table(read_ledger(folder / FILE)[1]))
-        print_line(console, f"these are the published results in {folder}: nothing is reproduced in {out} yet")
-        print_line(console, f"next: {program()} reproduce table-lambda --scale {scale}")
+        console.print(claims_table(read_claims(folder / CLAIMS_FILE)))
+        say(console, f"these results come with the repository, in {folder}; nothing is reproduced in {out} yet")
+        say(console, f"next: {program()} reproduce table-lambda --scale {scale}")
         return
-    lines = ledger(out, scale)
-    console.print(ledger_table(lines))
-    print_line(console, f"wrote {write_ledger(lines, scale, out / RESULTS)}")
+    claims = claims_of(out / RUNS, scale)
+    console.print(claims_table(claims))
+    say(console, f"wrote {write_claims(claims, out / RESULTS / CLAIMS_FILE)}")
 
 
-def _carried_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> InputError | None:
-    """Carry out an item and show its table; or say why not: one whose data is not at hand does not stop the others."""
-    from cascaded.paper.reproduce import RESULTS, carry_out
+def _listing(scale: str, out: Path) -> Table:
+    """All experiments; a few steps of each kind of network are timed."""
+    from cascaded.paper.estimate import seconds_left
+    from cascaded.paper.experiments import EXPERIMENTS
+    from cascaded.paper.published import find_published
+    from cascaded.paper.reproduce import RESULTS, Reproduction
+    from cascaded.paper.scales import SCALES
+    from cascaded.training.runs import is_done
 
-    began, name = time.monotonic(), work.item.name
-    try:
-        outcome = carry_out(work, pool, jobs, console)
-    except InputError as error:
-        print_line(console, f"{name} is left out: {error}")
-        return error
-    console.print(outcome_table(outcome))
-    wrote = f"wrote {work.out / RESULTS / name}.json, .csv and {counted(len(outcome.figures), 'figure')}"
-    print_line(console, f"{name} in {minutes(time.monotonic() - began)}: {wrote}")
-    return None
+    published, lines = find_published(scale), []
+    with progress("timing a few training steps", len(EXPERIMENTS)) as bar:
+        for name, experiment in EXPERIMENTS.items():
+            work = Reproduction(experiment, SCALES[scale], out)
+            folders = work.all_folders()
+            left = seconds_left(work)
+            places = [folder for folder in (out / RESULTS, published) if folder and (folder / f"{name}.csv").exists()]
+            lines.append(
+                {
+                    "name": name,
+                    "shows": experiment.title,
+                    "in the paper": experiment.place,
+                    "data": ", ".join(dict.fromkeys(_source(network.data) for network in work.networks)),
+                    "trained": f"{sum(map(is_done, folders))} of {len(folders)}",
+                    "results": str(places[0]) if places else "none",
+                    "training left": f"about {minutes(left)}" if left else "none",
+                }
+            )
+            bar.advance(1, name)
+    return table(lines, f"scale {scale}: {SCALES[scale].about}")
 
 
-def outcome_table(outcome: Outcome) -> Table:
-    """An item's table for a terminal."""
-    from rich import box
-    from rich.table import Table
+def _source(data: str) -> str:
+    """A data set, and whether it would be downloaded from the hub because it is not below $CASCADED_DATA."""
+    from cascaded.data.sources import SOURCES, local_splits
 
-    title = f"{outcome.title} ({outcome.place} of the paper)"
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
-    for heading in ("data", "model", "what", "here", "95 % interval", "the paper's", "interval over"):
-        table.add_column(heading, justify="right" if heading in ("here", "the paper's") else "left")
-    for row in outcome.rows:
-        paper = "" if row.paper is None else f"{row.paper:.2f}"
-        between = "" if row.low is None or row.high is None else f"{row.low:.2f} to {row.high:.2f}"
-        of = " ".join(word for word in (row.data, row.noise) if word)
-        table.add_row(of, row.model, row.what, f"{row.value:.2f} {row.unit}".strip(), between, paper, row.how)
-    return table
+    source = SOURCES[data]
+    return data if source.hub is None or local_splits(source) else f"{data} (from the hub)"

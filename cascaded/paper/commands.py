@@ -1,49 +1,26 @@
-"""An item as commands that one can type: what `cascaded reproduce` does, step by step."""
+"""An experiment as commands: what `cascaded reproduce` does, step by step."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import fields
-from typing import TYPE_CHECKING
 
-from cascaded.paper.showings import shown_to
+from cascaded.paper.reproduce import Reproduction
+from cascaded.shell import program, to_args
 from cascaded.traces.config import RecordingConfig
 
-if TYPE_CHECKING:
-    from cascaded.paper.network import Network
-    from cascaded.paper.reproduce import Work
-    from cascaded.training.sweep import Job
+FIT_EPOCHS = 300
+"""The default of `cascaded analyze --epochs`."""
 
 
-def commands_for(work: Work) -> list[str]:
-    """Train, record, analyse, report: the same runs in the same folders."""
-    found = [_train(job) for job in dict.fromkeys([*work.first(), *work.asked()])]
+def commands(work: Reproduction) -> list[str]:
+    """Train, record, analyze: the same runs in the same folders."""
+    jobs = [*work.clean_jobs(), *(job for network in work.networks for job in work.jobs(network))]
+    found = [["train", *job.arguments()] for job in dict.fromkeys(jobs)]
     for network in work.networks:
-        found += [_record(network, shown, work) for shown in shown_to(network, work.item, work.scale)]
-    if work.item.analyses:
-        only = " ".join(work.item.analyses)
-        epochs = f" --epochs {work.scale.learned}" if work.scale.learned != 300 else ""
-        found += [f"cascaded analyse {_typed(work.runs / part)} --only {only}{epochs}" for part in work.parts]
-    return found
-
-
-def _train(job: Job) -> str:
-    return f"cascaded train {shlex.join(job.arguments())}"
-
-
-def _record(network: Network, shown: RecordingConfig, work: Work) -> str:
-    words: list[str] = []
-    for field in fields(RecordingConfig):
-        value = getattr(shown, field.name)
-        if value is True:
-            words.append("--" + field.name)
-        elif value != field.default and value is not None:
-            words += [
-                "--" + field.name.replace("_", "-"),
-                *(map(str, value) if isinstance(value, tuple) else [str(value)]),
-            ]
-    return " ".join(["cascaded record", _typed(work.runs / network.part / network.name), *words])
-
-
-def _typed(path) -> str:
-    return shlex.quote(path.as_posix())
+        folder = (work.runs / network.part / network.name).as_posix()
+        recordings = work.scale.recordings(network, work.experiment)
+        found += [["record", folder, *to_args(each, RecordingConfig())] for each in recordings]
+    epochs = [] if work.scale.fit_epochs == FIT_EPOCHS else ["--epochs", str(work.scale.fit_epochs)]
+    parts = dict.fromkeys((work.runs / network.part).as_posix() for network in work.networks)
+    found += [["analyze", part, "--only", *work.experiment.analyses, *epochs] for part in parts]
+    return [f"{program()} {shlex.join(words)}" for words in found]

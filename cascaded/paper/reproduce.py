@@ -1,197 +1,278 @@
-"""Carrying out an item: from nothing, or from whatever is there already, to its table and figures."""
+"""Reproduce an experiment: train, record, analyze, draw. Each stage skips finished work and can be interrupted."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+import pandas as pd
+import torch
+from joblib import Parallel, delayed
+
+from cascaded import figures
 from cascaded.errors import InputError
-from cascaded.paper.experiments import Item
-from cascaded.paper.network import Network
+from cascaded.hub.shipped import NETWORKS
+from cascaded.paper.experiments import Experiment, Network
+from cascaded.paper.published import write_estimates
 from cascaded.paper.scales import Scale
-from cascaded.paper.showings import shown_to
-from cascaded.paper.stages import COMPARISON, analyse_all, compare, record_all, train_all
-from cascaded.progress import counted, print_line
-from cascaded.training.config import RunConfig
-from cascaded.training.runs import check_config, has_config, is_done, read_config
+from cascaded.paper.values import with_paper
+from cascaded.progress import cores, counted, progress
+from cascaded.results.analyzed import find_analyzed
+from cascaded.results.compare import estimates
+from cascaded.results.gallery_images import write_galleries
+from cascaded.results.run import run_analyses
+from cascaded.results.table import load
+from cascaded.results.tasks import Settings
+from cascaded.traces.config import RecordingConfig
+from cascaded.traces.record import record
+from cascaded.training.engines import Local
+from cascaded.training.load import load_run
+from cascaded.training.loop import train
+from cascaded.training.runs import is_done, resolve_init
 from cascaded.training.sweep import Job
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from cascaded.exhibits.kinds import Figure
-    from cascaded.exhibits.material import Material
-    from cascaded.paper.outcome import Outcome
-    from cascaded.paper.rows import Row
-    from cascaded.training.workers import Workers
-
+POLL_SECONDS = 0.5
 RUNS, RESULTS = "runs", "results"
+Message = Callable[[str], object]
 
 
 @dataclass(frozen=True)
-class Work:
-    """An item at a scale, in a folder.
+class Reproduction:
+    """An experiment at a scale, in a folder.
 
     Attributes:
-        item: What is reproduced.
+        experiment: What is reproduced.
         scale: How large.
-        out: Where everything is kept: runs in OUT/runs, shared between items, tables and figures in OUT/results.
-        as_is: Whether nothing is trained, and only networks count that are.
+        out: Runs are in OUT/runs, shared between experiments; tables and figures in OUT/results.
+        no_train: Use trained networks only.
     """
 
-    item: Item
+    experiment: Experiment
     scale: Scale
     out: Path
-    as_is: bool = False
+    no_train: bool = False
 
     @property
     def networks(self) -> list[Network]:
-        """What is trained at this scale."""
-        return [each for each in self.item.networks if self.scale.has(each) and (self.jobs(each) or not self.as_is)]
-
-    @property
-    def lacking(self) -> list[str]:
-        """The runs of this scale that are not trained to the end, by their places."""
-        planned = replace(self, as_is=False)
-        folders = [job.folder for job in planned.all_jobs(planned.networks)]
-        return [place_of(str(folder), self.runs) for folder in folders if not is_done(folder)]
-
-    @property
-    def parts(self) -> dict[str, list[Network]]:
-        """The networks by what they are compared with."""
-        found: dict[str, list[Network]] = {}
-        for network in self.networks:
-            found.setdefault(network.part, []).append(network)
-        return found
+        """The networks of this scale; of `no_train`, those that have a trained run."""
+        found = [each for each in self.experiment.networks if self.scale.has(each)]
+        return [each for each in found if not self.no_train or self.folders(each)]
 
     @property
     def runs(self) -> Path:
-        """Where the networks of all items are."""
+        """Where the runs of all experiments are."""
         return self.out / RUNS
 
     def jobs(self, network: Network) -> list[Job]:
-        """The runs of a network, one a seed and fold."""
-        planned = network.jobs(self.scale.seeds_of(network), self.runs, self.scale.config(network))
-        return [job for job in planned if not self.as_is or is_done(job.folder)]
+        """The runs of a network that are trained here, one per seed and fold."""
+        if network.shipped:
+            return []
+        folds = [None] if network.folds is None else [(k + 1, network.folds) for k in range(network.folds)]
+        configs = [self.scale.config(network, seed) for seed in self.scale.seeds_of(network)]
+        if network.noise and self.scale.noise_from_clean:
+            clean = replace(network, noise=None)
+            starts = [Job(self.scale.config(clean, each.seed), self.runs / clean.part).folder for each in configs]
+            configs = [replace(each, init_from=str(start)) for each, start in zip(configs, starts, strict=True)]
+        return [Job(replace(each, fold=fold), self.runs / network.part) for each in configs for fold in folds]
 
-    def asked(self) -> list[Job]:
-        """Every run with its configuration, and what it begins with."""
-        found = []
-        for network in self.networks:
-            for job, first in zip(self.jobs(network), self._starts(network), strict=True):
-                start = str(first.folder) if first else None
-                found.append(replace(job, config=replace(job.config, init_from=start)))
-        return found
+    def clean_jobs(self) -> list[Job]:
+        """The runs whose weights others start from."""
+        if not self.scale.noise_from_clean:
+            return []
+        clean = dict.fromkeys(replace(each, noise=None) for each in self.networks if each.noise)
+        seeds = self.scale.other_seeds
+        return [Job(self.scale.config(each, seed), self.runs / each.part) for each in clean for seed in seeds]
 
-    def configs(self) -> dict[Job, RunConfig]:
-        """What every run that is there should be; the weights that it began with aside."""
-        there = [job for job in self.asked() if has_config(job.folder)]
-        return {job: replace(job.config, init_from=read_config(job.folder).init_from) for job in there}
+    def folders(self, network: Network) -> list[Path]:
+        """The folders of a network's runs; of `no_train`, those that are trained to the end."""
+        found = [self.runs / network.name / "0"] if network.shipped else [job.folder for job in self.jobs(network)]
+        return [folder for folder in found if not self.no_train or is_done(folder)]
 
-    def first(self) -> list[Job]:
-        """The runs that others begin with."""
-        return list(dict.fromkeys(job for each in self.networks for job in self._starts(each) if job is not None))
+    def all_folders(self) -> list[Path]:
+        """The folders of all runs."""
+        return [folder for network in self.networks for folder in self.folders(network)]
 
-    def _starts(self, network: Network) -> list[Job | None]:
-        """What each run of a network begins with: where it learns a noise, perhaps with the one that has not."""
-        if not (network.noise and self.scale.starts):
-            return [None for _ in self.jobs(network)]
-        clean = replace(network, noise=None)
-        config = self.scale.config(clean)
-        return [clean.jobs((job.config.seed,), self.runs, config)[0] for job in self.jobs(network)]
-
-    def places(self, networks: Sequence[Network]) -> list[Path]:
-        """The folders of some networks' runs; of folds, the one that holds them all."""
+    def places(self) -> list[Path]:
+        """What is analyzed: the folders of all runs; for folds, the folder that contains them all."""
         found = [
-            job.out / job.name.partition("/")[0] if job.config.fold else job.folder for job in self.all_jobs(networks)
+            self.runs / network.part / network.name if network.folds else folder
+            for network in self.networks
+            for folder in self.folders(network)
         ]
         return list(dict.fromkeys(found))
 
-    def all_jobs(self, networks: Sequence[Network]) -> list[Job]:
-        """The runs of some networks."""
-        return [job for network in networks for job in self.jobs(network)]
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment gave.
+
+    Attributes:
+        table: Our estimates, with the paper's numbers beside them.
+        files: What was written.
+        notes: What could not be computed or drawn, and why.
+    """
+
+    table: pd.DataFrame
+    files: tuple[Path, ...]
+    notes: tuple[str, ...]
 
 
-def carry_out(work: Work, pool: Workers, jobs: int | None, console: Console) -> Outcome:
-    """Train, record, analyse and draw what an item needs and what is not there yet.
+def reproduce(work: Reproduction, num_workers: int | None = None, on_message: Message = print) -> Outcome:
+    """All stages of an experiment, as far as they are not done.
 
     Args:
-        work: The item, its scale and its folder.
-        pool: Who records and analyses.
-        jobs: Networks that are trained at a time; as many as there are cores by default.
-        console: Who is told how far it is.
+        work: The experiment, its scale and its folder.
+        num_workers: Processes at a time; one per core by default.
+        on_message: Called with one line per stage.
     """
-    from cascaded.paper.commands import commands_for
-    from cascaded.paper.outcome import write_outcome
-
-    name = work.item.name
+    name = work.experiment.name
     if not work.networks:
-        raise InputError(f"no network of {name} is trained in {work.runs}: leave --as-is out, and they will be")
-    for job, config in work.configs().items():
-        check_config(job.folder, config)
-    if not work.as_is:
-        print_line(console, f"{name}, 1 of 4: training {counted(len(work.first()) + len(work.asked()), 'network')}")
-        for asked in (work.first(), work.asked()):
-            if asked:
-                train_all(asked, jobs)
-    if work.item.measures:
-        _record_and_analyse(work, pool, console)
-    print_line(console, f"{name}, 4 of 4: tables and figures")
-    rows, figures = findings(work)
-    commands = commands_for(replace(work, as_is=False))
-    return write_outcome(work.item, work.scale, rows, figures, commands, work.lacking, work.out / RESULTS)
+        raise InputError(f"no network of {name} is trained in {work.runs}: leave out --no-train to train them")
+    if not work.no_train:
+        jobs = [*work.clean_jobs(), *(job for network in work.networks for job in work.jobs(network))]
+        on_message(f"{name}, 1 of 4: training {counted(len(jobs), 'network')}")
+        train_networks(work, num_workers)
+    on_message(f"{name}, 2 of 4: recording the outputs of {counted(len(work.all_folders()), 'network')} at every step")
+    record_networks(work, num_workers)
+    on_message(f"{name}, 3 of 4: analyzing the recordings")
+    notes = analyze_networks(work, num_workers)
+    on_message(f"{name}, 4 of 4: writing the table and drawing the figures")
+    outcome = write_results(work)
+    return replace(outcome, notes=(*notes, *outcome.notes))
 
 
-def _record_and_analyse(work: Work, pool: Workers, console: Console) -> None:
-    name, names = work.item.name, tuple(work.item.analyses)
-    shown = [
-        (job.folder, shown_to(network, work.item, work.scale))
+def train_networks(work: Reproduction, num_workers: int | None = None) -> None:
+    """Copy the networks that come with the package; train the others, one alone or with one worker in this process."""
+    for network in work.networks:
+        if network.shipped:
+            for folder in work.folders(network):
+                shutil.copytree(NETWORKS / network.shipped, folder, dirs_exist_ok=True)
+    for jobs in (work.clean_jobs(), [job for network in work.networks for job in work.jobs(network)]):
+        waiting = [job for job in jobs if job.state() != "done"]
+        if len(waiting) > 1 and num_workers != 1:
+            _train_jobs(waiting, num_workers)
+            continue
+        for job in waiting:
+            config, start = resolve_init(job.config)
+            train(config, job.folder, init_from=start, resume=True)
+
+
+def _train_jobs(jobs: Sequence[Job], num_workers: int | None) -> None:
+    """Train networks in processes of their own, as many at a time as there are GPUs or cores."""
+    gpus = torch.cuda.device_count()
+    slots = min(num_workers or len(jobs), gpus or cores(), len(jobs))
+    engine, queue, failed = Local(slots, max(1, cores() // slots), gpus), list(jobs), []
+    try:
+        with progress("training", len(jobs)) as bar:
+            while queue or engine.running:
+                while queue and engine.has_room():
+                    engine.start(queue[0], queue.pop(0).arguments())
+                for job, ended in engine.ended().items():
+                    failed += [job.folder] if ended.code else []
+                    bar.advance(1, f"training: {job.folder}")
+                time.sleep(POLL_SECONDS)
+    finally:
+        engine.stop()
+    if failed:
+        raise InputError(f"{len(failed)} of {len(jobs)} runs failed, the first in {failed[0]}: see log.txt there")
+
+
+def record_networks(work: Reproduction, num_workers: int | None = None) -> None:
+    """Record all networks, several at a time."""
+    tasks = [
+        (folder, configs)
         for network in work.networks
-        for job in work.jobs(network)
+        if (configs := work.scale.recordings(network, work.experiment))
+        for folder in work.folders(network)
     ]
-    print_line(console, f"{name}, 2 of 4: recording the outputs of {counted(len(shown), 'network')} at every step")
-    pool.do("recording", record_all, shown)
-    print_line(console, f"{name}, 3 of 4: analysing what they said")
-    pool.do("analysing", analyse_all, [(place, work.scale.learned, names) for place in work.places(work.networks)])
-    for part in work.parts:
-        folder = work.runs / part
-        compare(folder, work.scale.learned, folder / "analysis.txt", console)
+    _in_parallel("recording", _record, tasks, num_workers)
 
 
-def findings(work: Work) -> tuple[list[Row], list[Figure]]:
-    """Table and figures of an item, from what was analysed; nothing is computed but means over seeds."""
-    from cascaded.exhibits.exhibition import figures as chosen_figures
-    from cascaded.exhibits.speed import key
-    from cascaded.paper.rows import drawn, rows_of, shown_by
-    from cascaded.paper.run_time import run_times
-
-    if not work.item.measures:
-        return run_times(work), []
-    rows, figures = [], []
-    for networks in work.parts.values():
-        material = shown_by(work.item, material_of(work, networks))
-        rows += [_named(row, work) for row in rows_of(work.item, material, networks[0].data, networks[0].noise or "")]
-        own = chosen_figures(material, work.item.figures)
-        # another item may draw the same with other networks
-        figures += [replace(figure, key=key(work.item.name, figure.key)) for figure in own]
-    return rows, [*(drawn(work.item, rows) if work.item.drawn else []), *figures]
+def _record(folder: Path, configs: Sequence[RecordingConfig]) -> None:
+    run = load_run(folder)
+    for config in configs:
+        record(run, config)
 
 
-def material_of(work: Work, networks: Sequence[Network]) -> Material:
-    """What is known of some networks of one part, compared as all of that part were."""
-    from cascaded.exhibits.material import gather
-
-    compared = work.runs / networks[0].part / COMPARISON
-    return gather(work.places(networks), compared if compared.exists() else None)
-
-
-def _named(row: Row, work: Work) -> Row:
-    return replace(row, runs=tuple(place_of(run, work.runs) for run in row.runs))
+def analyze_networks(work: Reproduction, num_workers: int | None = None) -> list[str]:
+    """Analyze all recordings, several networks at a time; returns what could not be computed."""
+    settings = Settings(epochs=work.scale.fit_epochs)
+    tasks = [(folder, work.experiment.analyses, settings) for folder in work.places()]
+    found = _in_parallel("analyzing", _analyze, tasks, num_workers)
+    return [note for notes in found for note in notes]
 
 
-def place_of(run: str, runs: Path) -> str:
-    """A run by its place among the runs of a reproduction, wherever that is: `cifar10/cascaded-td-lam0/0`."""
-    return Path(os.path.relpath(run, runs)).as_posix()
+def _analyze(place: Path, analyses: Sequence[str], settings: Settings) -> list[str]:
+    failures = run_analyses([place], analyses, settings)
+    notes = [f"{each.run}: {each.analysis} of {each.trace} failed, {each.reason}" for each in failures]
+    if "selection_latency" in analyses:
+        for analyzed in find_analyzed([place]):
+            with _noting(notes, f"no gallery of {place}"):
+                write_galleries(analyzed, settings)
+    return notes
+
+
+def write_results(work: Reproduction) -> Outcome:
+    """OUT/results/NAME.csv and OUT/results/figures/NAME-FIGURE.*, from the results table."""
+    df, experiment, folder = results_of(work), work.experiment, work.out / RESULTS
+    table = table_of(df, experiment)
+    files, notes = [write_estimates(table, folder / f"{experiment.name}.csv")], []
+    drawings = [(each.__name__.replace("_", "-"), each, df) for each in experiment.figures]
+    if experiment.beside_paper:
+        drawings.append(("beside-paper", figures.estimates_beside_paper, table))
+    for name, draw, rows in drawings:
+        with _noting(notes, experiment.name):
+            files += figures.save(
+                draw(rows), folder / "figures" / f"{experiment.name}-{name}", kinds=("svg", "png")
+            ).values()
+    return Outcome(table, tuple(files), tuple(notes))
+
+
+@contextmanager
+def _noting(notes: list[str], name: str) -> Iterator[None]:
+    """A figure that needs more than there is becomes a note."""
+    try:
+        yield
+    except InputError as error:
+        notes.append(f"{name}: {error}")
+
+
+def results_of(work: Reproduction) -> pd.DataFrame:
+    """The rows of an experiment, whatever else was recorded of the same networks: those of its schedules and times."""
+    df = load(work.places(), *work.experiment.analyses)
+    recorded = {(each.time, each.schedule) for each in work.experiment.recordings}
+    if not recorded:
+        return df
+    if not any(schedule == "serial" for _, schedule in recorded):
+        df = df[df["method"].str.startswith("serial") | (df["schedule"] != "serial")]
+    times = {"coarse" if schedule == "serial" else time for time, schedule in recorded}
+    return df[df["time"].isin(times) | df["time"].isna()]
+
+
+def table_of(df: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    """The table of an experiment: estimates of its metrics with the paper's numbers beside them."""
+    rows = df[df["metric"].isin(experiment.metrics)]
+    if experiment.where and not rows.empty:
+        rows = rows.query(experiment.where, engine="python")
+    return with_paper(estimates(rows))
+
+
+def _in_parallel(
+    label: str, function: Callable[..., Any], tasks: Sequence[tuple], num_workers: int | None
+) -> list[Any]:
+    """Call a function for every task in other processes, with a progress bar; with one task or worker in this one."""
+    count = min(num_workers or cores(), max(len(tasks), 1))
+    found: list[Any] = []
+    results: Iterable[Any] = Parallel(n_jobs=count, return_as="generator_unordered")(
+        delayed(function)(*task) for task in tasks
+    )
+    with progress(label, len(tasks)) as bar:
+        for result in results:
+            found.append(result)
+            bar.advance()
+    return found

@@ -1,4 +1,4 @@
-"""Two scales, one code: the paper's own, for GPUs, and one that fits two cores of a laptop."""
+"""Scales of a reproduction: the paper's own, for GPUs; one for a laptop; the demo; and a smoke test."""
 
 from __future__ import annotations
 
@@ -6,134 +6,176 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from cascaded.errors import InputError
-from cascaded.paper.network import Network
+from cascaded.paper.experiments import Experiment, Network
+from cascaded.traces.config import RecordingConfig
 from cascaded.training.config import RECIPES, RunConfig
 
-ScaleName = Literal["laptop", "paper"]
-FINE = "ews:0.9"
+ScaleName = Literal["laptop", "paper", "smoke"]
+TERRIER_BATCH = 32  # 224 px: larger batches would not fit
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How large everything is.
+    """Numbers of networks, seeds, images and epochs.
 
     Attributes:
-        name: What it is called; a recipe of that name is what networks are trained with.
+        name: As on the command line.
         about: What it is for.
-        seeds: Of the networks that claims rest on.
-        others: Seeds of all other networks.
-        resting: Which networks claims rest on, by name; empty for all.
-        networks: By data, which of its networks are trained, by name; empty for all. Data that are not named are left
-            out.
-        with_noise: What is different for networks that learn a noise: other epochs, another rate.
-        starts: Whether these begin with the weights of the network that has learned without noise.
-        crossval: Whether networks are cross-validated; otherwise the images held out of training stand in for it.
-        outside: Images of another kind.
-        test: How many test images are shown in whole steps; None for all.
-        fine: How many in fine time.
-        steps: How many fine steps.
-        held_out: How many images that were held out of training.
-        other: How many images of another kind.
-        noisy: How many images under noise.
-        trials: How often each of those.
-        learned: For how many epochs stopper and MetaCog learn from traces.
-        changes: Other options of all networks: fewer images, fewer epochs.
+        recipe: What networks are trained with.
+        seeds: Of the networks that claims are about.
+        other_seeds: Of all other networks.
+        main: Names of the networks that claims are about; empty for all.
+        networks: By training data, names of the networks that are trained; empty for all. Other data are left out.
+        noises: Noises that networks are trained with; None for all.
+        noise_changes: Fields of the recipe that differ for networks that are trained with noise.
+        noise_from_clean: Whether those start from the weights of the network that is trained without noise.
+        cross_validate: Whether networks are cross-validated; otherwise the validation split stands in for it.
+        ood_data: Out-of-distribution data.
+        max_images: Number of test images in coarse time; None for all.
+        fine_images: Number of test images in fine time.
+        fine_steps: Number of fine steps.
+        validation_images: Number of validation images.
+        ood_images: Number of out-of-distribution images per data set and split.
+        noise_images: Number of test images under noise.
+        trials: How often each of those is presented.
+        fit_epochs: Training epochs of the stopper and of MetaCog.
     """
 
-    name: ScaleName
+    name: str
     about: str
-    seeds: tuple[int, ...]
-    others: tuple[int, ...]
-    resting: tuple[str, ...] = ()
+    recipe: RunConfig
+    seeds: tuple[int, ...] = (0,)
+    other_seeds: tuple[int, ...] = (0,)
+    main: tuple[str, ...] = ()
     networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    with_noise: Mapping[str, Any] = field(default_factory=dict)
-    starts: bool = False
-    crossval: bool = False
-    outside: tuple[str, ...] = ()
-    test: int | None = None
-    fine: int | None = None
-    steps: int = 70
-    held_out: int | None = None
-    other: int | None = None
-    noisy: int | None = None
+    noises: tuple[str, ...] | None = None
+    noise_changes: Mapping[str, Any] = field(default_factory=dict)
+    noise_from_clean: bool = False
+    cross_validate: bool = False
+    ood_data: tuple[str, ...] = ()
+    max_images: int | None = None
+    fine_images: int | None = None
+    fine_steps: int = 70
+    validation_images: int | None = None
+    ood_images: int | None = None
+    noise_images: int | None = None
     trials: int = 5
-    learned: int = 300
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    fit_epochs: int = 300
 
     def has(self, network: Network) -> bool:
-        """Whether a network is trained at this scale."""
+        """Whether a network is part of this scale."""
         chosen = self.networks.get(network.data)
-        if chosen is None or (network.folds and not self.crossval):
+        if chosen is None or (network.folds and not self.cross_validate):
+            return False
+        if network.noise and self.noises is not None and network.noise not in self.noises:
             return False
         return not chosen or network.name in chosen
 
     def seeds_of(self, network: Network) -> tuple[int, ...]:
         """The seeds that a network is trained with."""
-        rests = not network.noise and (not self.resting or network.name in self.resting)
-        return self.seeds if rests else self.others
+        is_main = not network.noise and (not self.main or network.name in self.main)
+        return self.seeds if is_main else self.other_seeds
 
-    def config(self, network: Network) -> RunConfig:
-        """Data and recipe of a network."""
-        config = replace(RECIPES[self.name], data=network.data, noise=network.noise)
-        if network.noise:
-            config = replace(config, **self.with_noise)
-        if network.data == "terriers":  # 224 px: a larger batch would not fit
-            config = replace(config, batch_size=32)
-        return replace(config, **self.changes)
+    def config(self, network: Network, seed: int = 0) -> RunConfig:
+        """The configuration of a network; the weights that it may start from are not in it."""
+        changes = dict(self.noise_changes) if network.noise else {}
+        if network.data == "terriers":
+            changes["batch_size"] = min(self.recipe.batch_size, TERRIER_BATCH)
+        about = {"data": network.data, "method": network.method, "lam": network.lam, "noise": network.noise}
+        return replace(self.recipe, **about, seed=seed, **changes)
 
-    def smaller(
-        self,
-        *,
-        data_limit: int | None = None,
-        epochs: int | None = None,
-        width: int | None = None,
-        seeds: tuple[int, ...] = (),
-    ) -> Scale:
-        """The same with fewer images, epochs, channels or seeds: everything happens, and less is learned."""
-        for name, value in {"data-limit": data_limit, "epochs": epochs, "width": width}.items():
-            if value is not None and value < 1:
-                raise InputError(f"--{name} is {value}: give at least 1")
-        told = {"epochs": epochs, "width": width, "max_images": data_limit}
-        if data_limit is not None and data_limit < 64:
-            told["batch_size"] = max(2, data_limit // 2)
-        changes = {**self.changes, **{name: value for name, value in told.items() if value is not None}}
-        made = replace(self, changes=changes, seeds=seeds or self.seeds, others=seeds or self.others)
-        if data_limit is None:
-            return made
-        films = max(10, data_limit // 10)  # they take longest
-        most = {**dict.fromkeys(("test", "fine", "held_out", "other"), data_limit), "noisy": films}
-        sizes = {name: min(getattr(self, name) or limit, limit) for name, limit in most.items()}
-        return replace(made, **sizes, learned=min(self.learned, 5), steps=min(self.steps, 30), trials=1)
+    def recordings(self, network: Network, experiment: Experiment) -> list[RecordingConfig]:
+        """What is recorded of a network for an experiment, each once."""
+        found = [each for config in experiment.recordings for each in self._recordings(config, network)]
+        return list(dict.fromkeys(found))
+
+    def _recordings(self, config: RecordingConfig, network: Network) -> list[RecordingConfig]:
+        fine = config.time == "fine"
+        if network.folds and (config.split != "validation" or config.data):  # a fold has no test images
+            return []
+        if config.schedule == "serial" and network.method != "cascaded-ce":  # SerialCE has the weights of CascadedCE
+            return []
+        if fine and network.is_serial:
+            return []
+        if config.noise:
+            sized = replace(config, noise=network.noise or config.noise, trials=self.trials)
+            return [replace(sized, max_images=self.noise_images, data=network.test_data)]
+        sized = replace(config, steps=self.fine_steps) if fine else config
+        if config.data:
+            sized = replace(sized, max_images=self.ood_images)
+            return [
+                replace(sized, data=data) for data in self.ood_data if data not in (network.data, network.test_data)
+            ]
+        images = self.fine_images if fine else self.max_images
+        images = self.validation_images if config.split == "validation" else images
+        return [replace(sized, max_images=images, data=network.test_data)]
 
 
-SCALES: dict[str, Scale] = {
-    "paper": Scale(
-        "paper",
-        "the paper's recipe: ResNet-18, 120 epochs, five seeds; for GPUs",
-        seeds=(0, 1, 2, 3, 4),
-        others=(0, 1, 2, 3, 4),
-        networks={"cifar10": (), "cifar100": (), "tinyimagenet": (), "terriers": ()},
-        crossval=True,
-        outside=("svhn", "lsun-crop", "lsun-resize", "tinyimagenet-crop", "tinyimagenet-resize"),
-    ),
-    "laptop": Scale(
-        "laptop",
-        "ResNet-18 of width 16 in a few epochs, one or two seeds; for two cores",
-        seeds=(0, 1),
-        others=(0,),
-        resting=("cascaded-td-lam0", "cascaded-td-lam1", "cascaded-ce"),
-        networks={
-            "cifar10": (),
-            "cifar100": ("cascaded-td-lam0", "cascaded-td-lam1", "cascaded-ce"),
-            "terriers": (),
-        },
-        with_noise={"epochs": 1, "lr": 0.03},
-        starts=True,
-        outside=("svhn", "tinyimagenet-resize"),
-        fine=2000,
-        noisy=1000,
-        trials=1,
-        learned=100,
-    ),
-}
+LAPTOP = Scale(
+    "laptop",
+    "ResNet-18 of width 16 in a few epochs, one or two seeds; for two cores",
+    RECIPES["laptop"],
+    seeds=(0, 1),
+    other_seeds=(0,),
+    main=("cascaded-td-lam0", "cascaded-td-lam1", "cascaded-ce"),
+    networks={"cifar10": (), "cifar100": ("cascaded-td-lam0", "cascaded-td-lam1", "cascaded-ce"), "terriers": ()},
+    noise_changes={"epochs": 1, "lr": 0.03},
+    noise_from_clean=True,
+    ood_data=("svhn", "tinyimagenet-resize"),
+    fine_images=2000,
+    noise_images=1000,
+    trials=1,
+    fit_epochs=100,
+)
+PAPER = Scale(
+    "paper",
+    "the paper's recipe: ResNet-18, 120 epochs, five seeds; for GPUs",
+    RECIPES["paper"],
+    seeds=(0, 1, 2, 3, 4),
+    other_seeds=(0, 1, 2, 3, 4),
+    networks={"cifar10": (), "cifar100": (), "tinyimagenet": (), "terriers": ()},
+    cross_validate=True,
+    ood_data=("svhn", "lsun-crop", "lsun-resize", "tinyimagenet-crop", "tinyimagenet-resize"),
+)
+SMOKE = replace(
+    LAPTOP,
+    name="smoke",
+    about="everything runs and hardly anything is learned: 64 images, one epoch, one seed; a test of the installation",
+    recipe=replace(RECIPES["laptop"], width=4, epochs=1, batch_size=32, max_images=64),
+    seeds=(0,),
+    noises=("focus", "occlusion"),
+    noise_changes={"lr": 0.03},
+    max_images=64,
+    fine_images=64,
+    fine_steps=30,
+    validation_images=64,
+    ood_images=64,
+    noise_images=10,
+    fit_epochs=5,
+)
+SCALES: dict[str, Scale] = {scale.name: scale for scale in (LAPTOP, PAPER, SMOKE)}
+DEMO_SCALE = Scale(
+    "demo",
+    "networks that come with the package, and one that is trained in a minute",
+    replace(RECIPES["laptop"], width=16, epochs=60, batch_size=64, lr=0.08),
+    networks={"cifar10": (), "digits": ()},
+    ood_data=("digits",),
+    fine_images=200,
+    validation_images=100,
+    ood_images=100,
+    noise_images=100,
+    trials=1,
+    fit_epochs=30,
+)
+QUICK_DEMO = replace(
+    DEMO_SCALE,
+    recipe=replace(DEMO_SCALE.recipe, width=4, epochs=1, max_images=128),
+    max_images=40,
+    fine_images=40,
+    fine_steps=12,
+    validation_images=40,
+    ood_images=40,
+    noise_images=10,
+    fit_epochs=2,
+)
+"""Everything happens, and hardly anything is learned."""

@@ -76,7 +76,7 @@ def read_gallery(file: Path) -> Gallery | None:
             metadata = json.loads((opened.metadata() or {})[METADATA])
             values = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
         gallery = Gallery(metadata["keys"], metadata["source"], tuple(metadata["classes"]), **values)
-    except (OSError, SafetensorError, ValueError, TypeError, KeyError):
+    except (OSError, SafetensorError, ValueError, TypeError, KeyError, RecursionError):
         return None
     ends = (gallery.fastest, gallery.slowest)
     return gallery if all(each.dtype == np.uint8 and each.ndim == 4 for each in ends) else None

@@ -11,6 +11,7 @@ from jaxtyping import Int64, UInt8
 from cascaded.analysis.latency import by_latency, selection_latency
 from cascaded.data.images import Images
 from cascaded.data.sheet import contact_sheet
+from cascaded.data.sources import load
 from cascaded.errors import InputError
 from cascaded.files import write_whole
 from cascaded.results.analyzed import Analyzed, run_keys, trace_keys
@@ -18,20 +19,21 @@ from cascaded.results.galleries import IMAGES, Gallery, gallery_file, read_galle
 from cascaded.results.tasks import Settings, clean_traces
 from cascaded.traces.store import TraceFile
 from cascaded.training.data import load_split
+from cascaded.training.runs import read_inputs
 
 
 def write_galleries(run: Analyzed, settings: Settings) -> list[Path]:
-    """Store the fastest and slowest images of every recording of a run's own data, and a contact sheet by class.
+    """Store the fastest and slowest images of every recording without noise, and a contact sheet by class.
 
     Args:
-        run: The run. Its data has to be at hand.
+        run: The run. The images that were recorded have to be at hand.
         settings: Those of selection latency.
     """
     files = []
     for trace in clean_traces(run):
         file, source = gallery_file(run.folder, trace.name), f"{trace.header.digest} {settings.unsettled_fraction}"
         known = read_gallery(file)
-        if trace.config.data == run.config.data and (known is None or known.source != source):
+        if known is None or known.source != source:
             _write(run, trace, file, source, settings.unsettled_fraction)
         files.append(file)
     return [file for file in files if file.exists()]
@@ -57,10 +59,15 @@ def _write(run: Analyzed, trace_file: TraceFile, file: Path, source: str, unsett
 
 def _images(run: Analyzed, trace: TraceFile) -> Images:
     """The images that a trace was recorded from; others are refused."""
-    images = load_split(run.config, "train" if trace.config.split == "validation" else str(trace.config.split))
+    data, split = str(trace.config.data), str(trace.config.split)
+    if data == run.config.data:
+        images = load_split(run.config, "train" if split == "validation" else split)
+    else:
+        channels, _, size = read_inputs(run.runs[0]).shape
+        images = load(data, split, image_size=size, channels=channels)
     if images.fingerprint() != trace.provenance.images:
         raise InputError(
-            f"{trace.name} is of images {trace.provenance.images[:12]}, {run.config.data} has "
+            f"{trace.name} is of images {trace.provenance.images[:12]}, {data} has "
             f"{images.fingerprint()[:12]}: bring them back, or record it again"
         )
     return images

@@ -73,7 +73,7 @@ def write(run: Path, analysis: str, rows: pd.DataFrame, provenance: dict[str, An
     file = results_file(run, analysis)
     metadata = {PROVENANCE: json.dumps(provenance).encode()}
     table = _to_arrow(rows.assign(analysis=analysis)).replace_schema_metadata(metadata)
-    write_whole(file, lambda part: parquet.write_table(table, part, compression="zstd"))
+    write_whole(file, lambda part: parquet.write_table(table, part, compression="zstd", write_page_checksum=True))
     return file
 
 
@@ -86,7 +86,7 @@ def read_provenance(file: Path) -> dict[str, Any] | None:
     """What a results file was computed from; None where there is no such file, or it cannot be read."""
     try:
         return json.loads((parquet.read_schema(file).metadata or {})[PROVENANCE])
-    except (OSError, pa.ArrowException, KeyError, ValueError):
+    except (OSError, pa.ArrowException, KeyError, ValueError, RecursionError):
         return None
 
 
@@ -151,7 +151,13 @@ def _named(kind: pa.DataType) -> list[str]:
 
 def _read(file: Path) -> pa.Table:
     try:
-        return parquet.ParquetFile(file).read().select(COLUMNS).cast(SCHEMA).replace_schema_metadata(None)
+        return (
+            parquet.ParquetFile(file, page_checksum_verification=True)
+            .read()
+            .select(COLUMNS)
+            .cast(SCHEMA)
+            .replace_schema_metadata(None)
+        )
     except (OSError, pa.ArrowException, KeyError) as error:
         way = f"{program()} analyze {shlex.quote(str(file.parent.parent))} --only {file.stem} --overwrite"
         raise InputError(f"{file} cannot be read as a results table of this version: {way} writes it again") from error

@@ -26,8 +26,9 @@ def select_images(run: Trained, data: str | None = None, split: str | None = Non
     Args:
         run: The network.
         data: A name or a path; None for the data that the network was trained on.
-        split: Which split; `validation` of the network's own data is the part left out of its training images. None for
-            the test split, or the validation split if there is no test split.
+        split: Which split; `validation` of the network's own data is the part left out of its training images, of other
+            data without such a split it is their training images. None for the test split, or the validation split if
+            there is no test split.
     """
     images, items = _test_or_validation(run, data) if split is None else _split(run, data, split)
     if tuple(images.images.shape[1:]) != run.inputs.shape:
@@ -64,9 +65,18 @@ def _test_or_validation(run: Trained, data: str | None) -> Selection:
 def _split(run: Trained, data: str | None, split: str) -> Selection:
     if _is_own(run, data):
         return _own_images(run, split)
-    channels, _, size = run.inputs.shape
-    images = load(str(data), split, image_size=size, channels=channels)
+    try:
+        images = _load(run, str(data), split)
+    except MissingSplitError:
+        if split != "validation":
+            raise
+        images = replace(_load(run, str(data), "train"), split=split)  # the network was trained on none of them
     return images, torch.arange(len(images))
+
+
+def _load(run: Trained, data: str, split: str) -> Images:
+    channels, _, size = run.inputs.shape
+    return load(data, split, image_size=size, channels=channels)
 
 
 def _is_own(run: Trained, data: str | None) -> bool:

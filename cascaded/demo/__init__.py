@@ -1,1 +1,0 @@
-"""The demo: eight small networks, from nothing to a page that shows what they do."""

@@ -1,0 +1,113 @@
+"""Experiments and scales: which networks are trained, what is recorded of them, and the commands that do the same."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tyro
+
+from cascaded.cli.main import COMMANDS
+from cascaded.errors import InputError
+from cascaded.paper.commands import commands
+from cascaded.paper.experiments import DEMO, EXPERIMENTS, SHIPPED, Network, find_experiment
+from cascaded.paper.reproduce import Reproduction
+from cascaded.paper.scales import DEMO_SCALE, LAPTOP, PAPER, QUICK_DEMO, SCALES
+from cascaded.results.metrics import METRICS
+from cascaded.results.registry import ANALYSES
+from cascaded.traces.config import RecordingConfig
+from cascaded.traces.protocols import check_config
+
+EVERY = list(dict.fromkeys(network for each in EXPERIMENTS.values() for network in each.networks))
+WORKS = [Reproduction(each, scale, Path("out")) for scale in SCALES.values() for each in EXPERIMENTS.values()]
+WORKS += [Reproduction(DEMO, scale, Path("out")) for scale in (DEMO_SCALE, QUICK_DEMO)]
+
+
+def test_the_paper_scale_is_the_papers():
+    config = PAPER.config(Network("cascaded-td", 0.0))
+    assert (config.width, config.epochs, config.batch_size, config.lr) == (64, 120, 128, 0.1)
+    assert PAPER.seeds_of(Network("cascaded-td", 0.0)) == (0, 1, 2, 3, 4)
+    assert all(PAPER.has(network) for network in EVERY)
+    assert PAPER.config(Network("cascaded-td", 0.0, "terriers")).batch_size == 32
+
+
+def test_the_laptop_scale_leaves_out_what_does_not_fit():
+    assert {network.data for network in EVERY if LAPTOP.has(network)} == {"cifar10", "cifar100", "terriers"}
+    assert not any(LAPTOP.has(network) for network in EVERY if network.folds)
+    assert LAPTOP.seeds_of(Network("cascaded-td", 0.0)) == (0, 1)
+    assert LAPTOP.seeds_of(Network("cascaded-td", 0.0, noise="focus")) == (0,)
+    assert LAPTOP.config(Network("cascaded-ce", noise="focus")).epochs == 1
+
+
+def test_networks_are_shared_between_experiments():
+    jobs = [
+        {job.folder: job for network in work.networks for job in work.jobs(network)}
+        for work in WORKS
+        if work.scale is LAPTOP
+    ]
+    together = {folder: job for each in jobs for folder, job in each.items()}
+    assert len(together) < sum(map(len, jobs)) / 1.5
+    assert all(each[folder] == together[folder] for each in jobs for folder in each)
+
+
+def test_noise_networks_start_from_the_clean_network_of_their_seed():
+    work = Reproduction(EXPERIMENTS["noise-persistent"], LAPTOP, Path("out"))
+    clean = [job.folder for job in work.clean_jobs()]
+    assert sorted(clean) == [Path(f"out/runs/cifar10/{name}/0") for name in ("cascaded-ce", "cascaded-td-lam0")]
+    assert {job.config.init_from for network in work.networks for job in work.jobs(network)} == set(map(str, clean))
+
+
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: f"{work.scale.name} {work.experiment.name}")
+def test_recordings_are_possible_and_none_is_made_twice(work):
+    for network in work.networks:
+        recordings = work.scale.recordings(network, work.experiment)
+        assert len(set(recordings)) == len(recordings)
+        for config in recordings:
+            check_config(config)
+            assert config.time == "coarse" or not network.is_serial
+            assert network.noise in (None, config.noise)
+            assert config.data not in (network.data,)
+
+
+def test_the_demo_evaluates_the_shipped_networks_on_the_sample():
+    work = Reproduction(DEMO, DEMO_SCALE, Path("out"))
+    assert work.all_folders()[: len(SHIPPED)] == [Path("out/runs") / name / "0" for name in SHIPPED]
+    recordings = work.scale.recordings(DEMO.networks[0], DEMO)
+    own = [config for config in recordings if config.data == "cifar10-sample"]
+    assert {(config.time, config.split, config.noise) for config in own} == {
+        ("coarse", None, None),
+        ("fine", None, None),
+        ("fine", "validation", None),
+        ("coarse", None, "occlusion"),
+    }
+    assert {config.data for config in recordings if config not in own} == {"digits"}
+    assert [config.activations for config in own if config.activations] == [20]
+
+
+def test_the_commands_give_the_same_configurations():
+    for work in WORKS:
+        if work.experiment is DEMO:
+            continue
+        lines = [shlex.split(line.partition("cascaded ")[2]) for line in commands(work)]
+        assert all(words[0] in COMMANDS for words in lines)
+        recorded = [tyro.cli(RecordingConfig, args=words[2:]) for words in lines if words[0] == "record"]
+        wanted = [each for network in work.networks for each in work.scale.recordings(network, work.experiment)]
+        assert recorded == wanted
+
+
+def test_every_metric_and_analysis_is_known():
+    for experiment in [*EXPERIMENTS.values(), DEMO]:
+        assert set(experiment.analyses) <= set(ANALYSES)
+        assert set(experiment.metrics) <= set(METRICS)
+        assert experiment is DEMO or find_experiment(experiment.name) is experiment
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(InputError, match=r"there is no experiment 'table-lamda': did you mean table-lambda"):
+        find_experiment("table-lamda")
+
+
+def test_no_train_counts_trained_networks_only(tmp_path):
+    work = Reproduction(EXPERIMENTS["table-lambda"], LAPTOP, tmp_path)
+    assert work.networks
+    assert replace(work, no_train=True).networks == []
