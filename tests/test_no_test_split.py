@@ -16,7 +16,9 @@ from cascaded.training.load import load_run
 from tests.pictures import image_folder
 from tests.tiny_runs import tiny_run as tiny_run
 
-TRAIN = shlex.split("--width 4 --epochs 1 --batch-size 8 --val-fraction 0.5 --image-size 8 --classes bee ant --threads 1")
+TRAIN = shlex.split(
+    "--width 4 --epochs 1 --batch-size 8 --val-fraction 0.5 --image-size 8 --classes bee ant --threads 1"
+)
 IMAGES = 12
 
 

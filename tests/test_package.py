@@ -27,12 +27,10 @@ ROOMS = [  # each imports from those before it alone
     "analysis",
     "results",
     "figures",
-    "exhibits",
     "report",
     "hub",
     "runtime",
     "paper",
-    "demo",
     "bench",
     "cli",
 ]
@@ -40,11 +38,8 @@ ROOMS = [  # each imports from those before it alone
 
 BEING_REBUILT = (
     "losses",
-    "results",
-    "exhibits",
     "report",
     "paper",
-    "demo",
     "traces",
     "training",
     "cli",
