@@ -56,10 +56,13 @@ def _test_or_validation(run: Trained, data: str | None) -> Selection:
             f"{run.config.data} has no test split and {run.folder} was trained without a validation split: add test "
             "images, or train with --val-fraction 0.1"
         ) from missing
+    if _is_own(run, data):
+        return _own_images(run, "validation")
     try:
-        return _split(run, data, "validation")
+        images = _load(run, str(data), "validation")
     except MissingSplitError:
         raise missing from None
+    return images, torch.arange(len(images))
 
 
 def _split(run: Trained, data: str | None, split: str) -> Selection:
