@@ -10,7 +10,7 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-from cascaded.progress import counted, progress, say, wide_console
+from cascaded.progress import counted, print_line, progress, wide_console
 from cascaded.shell import help_default, program, to_args
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def analyze(
     failures: list[Failure] = []
     with progress("analyzing", len(found) * len(names)) as bar:
         for run in found:
-            bar.say(f"{run.name}: {counted(len(run.traces), 'trace')}{_which_split(run)}")
+            bar.log(f"{run.name}: {counted(len(run.traces), 'trace')}{_which_split(run)}")
             for name in names:
                 bar.advance(0, f"{run.name}: {name}")
                 failures += run_analysis(run, name, settings, overwrite=overwrite)
@@ -82,7 +82,7 @@ def analyze(
     _print_files(runs, found, names)
     if csv is not None:
         rows.drop(columns="draws").to_csv(csv, index=False)
-        say(wide_console(), f"wrote {csv}")
+        print_line(wide_console(), f"wrote {csv}")
     if failures:
         first, more = failures[0], f" ({len(failures)} in all)" if len(failures) > 1 else ""
         raise InputError(f"{first.run}: {first.analysis} of {first.trace} failed{more}, {first.reason}")
@@ -109,9 +109,9 @@ def _store_images(run: Analyzed, settings: Any) -> None:
     console = wide_console()
     try:
         for file in write_galleries(run, settings):
-            say(console, f"wrote {file.with_suffix('.png')}")
+            print_line(console, f"wrote {file.with_suffix('.png')}")
     except InputError as error:  # results do not need the images, galleries do
-        say(console, f"no gallery of {run.name}: {error}")
+        print_line(console, f"no gallery of {run.name}: {error}")
 
 
 def _print_files(places: tuple[Path, ...], found: list[Analyzed], names: list[str]) -> None:
@@ -124,18 +124,18 @@ def _print_files(places: tuple[Path, ...], found: list[Analyzed], names: list[st
     for run in found:
         there = [name for name in names if results_file(run.folder, name).exists()]
         if there:
-            say(console, f"wrote {run.folder / 'results'}/: {', '.join(there)}")
+            print_line(console, f"wrote {run.folder / 'results'}/: {', '.join(there)}")
         for name in (name for name in names if name not in there):
             lacking.setdefault((name, missing_recordings(run.runs[0], name)), []).extend(run.runs)
     for (name, needs), own in lacking.items():
         every = len(own) == sum(len(run.runs) for run in found)
-        say(
+        print_line(
             console, f"not measured: {name} ({ANALYSES[name].label})" + (f", {needs}" if isinstance(needs, str) else "")
         )
         for need in () if isinstance(needs, str) else needs:
             words = ["record", *map(str, places if every else own), *to_args(need, RecordingConfig())]
             words += ["--overwrite"] if need.embeddings else []  # the same recording may be there without them
-            say(console, f"  {program()} {shlex.join(words)}")
+            print_line(console, f"  {program()} {shlex.join(words)}")
 
 
 def _print_tables(rows: pd.DataFrame, names: list[str]) -> None:

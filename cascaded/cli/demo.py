@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import DisallowNone
 
 from cascaded.errors import InputError, at_least
-from cascaded.progress import minutes, progress, say, table, wide_console
+from cascaded.progress import minutes, print_line, progress, table, wide_console
 from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
@@ -51,15 +51,15 @@ def demo(
 
     console, start = wide_console(), time.monotonic()
     work = Reproduction(DEMO, QUICK_DEMO if quick else DEMO_SCALE, out)
-    outcome = reproduce(work, num_workers, lambda line: say(console, line))
+    outcome = reproduce(work, num_workers, lambda line: print_line(console, line))
     df = results_of(work)
     with progress("drawing the page", len(SECTIONS) + 1) as bar:
         page = write_report([work.runs], out / "report", TITLE, evaluate(df), lambda title: bar.advance(1, title))
     for note in outcome.notes:
-        say(console, f"note: {note}")
+        print_line(console, f"note: {note}")
     console.print(accuracy_table(df))
-    say(console, f"done in {minutes(time.monotonic() - start)}; open the page: {page.resolve().as_uri()}")
-    say(
+    print_line(console, f"done in {minutes(time.monotonic() - start)}; open the page: {page.resolve().as_uri()}")
+    print_line(
         console,
         f"next: train on your own images, one folder per class: {program()} train --data FOLDER --out runs/mine",
     )

@@ -12,7 +12,7 @@ import tyro
 from tyro.conf import DisallowNone, Positional
 
 from cascaded.errors import InputError, at_least
-from cascaded.progress import counted, minutes, progress, say, table, wide_console
+from cascaded.progress import counted, minutes, print_line, progress, table, wide_console
 from cascaded.shell import help_default, program, typed
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def reproduce(
             _show_claims(scale, folder, out is None, console)
         else:
             where = "" if out is None else f" --out {shlex.quote(out.as_posix())}"
-            say(console, f"next: {program()} reproduce claims --scale {scale}{where}")
+            print_line(console, f"next: {program()} reproduce claims --scale {scale}{where}")
         if failed:
             raise InputError(f"{len(failed)} of {counted(len(chosen), 'experiment')} failed: {'; '.join(failed)}")
 
@@ -108,11 +108,11 @@ def _reproduce(works: Sequence[Reproduction], num_workers: int | None, console: 
     for work in works:
         start, name = time.monotonic(), work.experiment.name
         try:
-            outcome = reproduce(work, num_workers, lambda line: say(console, line))
+            outcome = reproduce(work, num_workers, lambda line: print_line(console, line))
         except InputError as error:
             if len(works) == 1:
                 raise
-            say(console, f"{name} failed: {error}")
+            print_line(console, f"{name} failed: {error}")
             failed.append(f"{name}, {error}")
         else:
             _show(outcome, work, time.monotonic() - start, console)
@@ -124,9 +124,9 @@ def _show(outcome: Outcome, work: Reproduction, seconds: float, console: Console
     title = f"{experiment.title} ({experiment.place} of the paper)"
     console.print(estimates_table(outcome.table, title))
     for note in outcome.notes:
-        say(console, f"note: {note}")
+        print_line(console, f"note: {note}")
     figures = counted(sum(file.suffix == ".svg" for file in outcome.files), "figure")
-    say(console, f"{experiment.name} took {minutes(seconds)}: wrote {outcome.files[0]} and {figures} beside it")
+    print_line(console, f"{experiment.name} took {minutes(seconds)}: wrote {outcome.files[0]} and {figures} beside it")
 
 
 def estimates_table(rows: pd.DataFrame, title: str) -> Table:
@@ -177,12 +177,12 @@ def _show_claims(scale: str, out: Path, is_default: bool, console: Console) -> N
     folder = find_published(scale) if is_default and not has_results(out / RUNS) else None
     if folder is not None:
         console.print(claims_table(read_claims(folder / CLAIMS_FILE)))
-        say(console, f"these results come with the repository, in {folder}; nothing is reproduced in {out} yet")
-        say(console, f"next: {program()} reproduce table-lambda --scale {scale}")
+        print_line(console, f"these results come with the repository, in {folder}; nothing is reproduced in {out} yet")
+        print_line(console, f"next: {program()} reproduce table-lambda --scale {scale}")
         return
     claims = claims_of(out / RUNS, scale)
     console.print(claims_table(claims))
-    say(console, f"wrote {write_claims(claims, out / RESULTS / CLAIMS_FILE)}")
+    print_line(console, f"wrote {write_claims(claims, out / RESULTS / CLAIMS_FILE)}")
 
 
 def _listing(scale: str, out: Path) -> Table:

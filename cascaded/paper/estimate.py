@@ -13,7 +13,7 @@ from cascaded.progress import cores
 from cascaded.training.config import RunConfig
 from cascaded.training.loop import build
 from cascaded.training.runs import is_done
-from cascaded.training.step import Learner
+from cascaded.training.step import LossModule
 
 SIZES = {
     "cifar10": (50_000, 32, 10),
@@ -45,7 +45,7 @@ def seconds_per_image(method: str, data: str, width: int) -> float:
     images = torch.rand((BATCH, *shape), generator=generator)
     labels = torch.randint(classes, (BATCH,), generator=generator)
     config = RunConfig(data=data, method=method, width=width)  # pyright: ignore[reportArgumentType]
-    module = Learner(build(config, classes, shape).train(), config.get_method())
+    module = LossModule(build(config, classes, shape).train(), config.get_method())
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in a sweep with one run per core
     try:
