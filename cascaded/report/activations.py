@@ -31,7 +31,7 @@ def find_activations(runs: Iterable[Path]) -> tuple[list[Activations], list[str]
             notes.append(f"{file} has weights {then[:12]}, the last checkpoint has {now[:12]}: record it again.")
         elif own.provenance.in_distribution:
             found.setdefault((_name(own), *_images(own)), own)
-    return list(found.values()), notes
+    return sorted(found.values(), key=_order), notes
 
 
 def explorers(found: Sequence[Activations]) -> tuple[Explorer, ...]:
@@ -44,7 +44,7 @@ def explorers(found: Sequence[Activations]) -> tuple[Explorer, ...]:
         first = own[0]
         images = np.broadcast_to(first.images, (len(first.images), 3, *first.images.shape[2:])).transpose(0, 2, 3, 1)
         labels = tuple(int(label) for label in first.labels)
-        networks = tuple(_network(each) for each in sorted(own, key=_order))
+        networks = tuple(_network(each) for each in own)
         data = f"{first.config.data} {first.config.split}"
         made.append(Explorer(data, first.provenance.classes, images, labels, networks))
     return tuple(sorted(made, key=lambda explorer: -len(explorer.networks)))

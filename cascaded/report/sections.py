@@ -110,7 +110,17 @@ def page_figure(
 ) -> PageFigure:
     """Write a figure's files and take it over into the page."""
     files = {kind: file.name for kind, file in save(figure, folder / key).items()}
-    return PageFigure(title, caption, inline(figure, key, title), files, tuple(more), numbers(figure.data))
+    words = f"{caption}{_uncertainty(figure.data)}"
+    return PageFigure(title, words, inline(figure, key, title), files, tuple(more), numbers(figure.data))
+
+
+def _uncertainty(data: pd.DataFrame) -> str:
+    """What the bands or bars of a figure are, where it has some."""
+    if "sem" in data and data["sem"].notna().any():
+        return " Bands are one standard error over seeds."
+    if "interval_over" not in data or (over := set(data["interval_over"]) - {"none"}) == set():
+        return ""
+    return f" Bars are 95 % intervals over {' or '.join(sorted(over))}."
 
 
 def numbers(data: pd.DataFrame) -> tuple[tuple[str, ...], ...]:

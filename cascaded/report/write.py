@@ -36,7 +36,8 @@ SCHEDULES = (
 
 def read_table(places: Sequence[Path]) -> pd.DataFrame:
     """The results of runs; without rows where nothing was analyzed yet."""
-    return load(places) if find_files(places) else empty()
+    table = load(places) if find_files(places) else empty()
+    return table.sort_values("time", kind="stable")  # coarse time before fine time
 
 
 def write_report(
@@ -71,7 +72,7 @@ def write_report(
         first=draw(FIRST, first, folder) if len(first) else None,
         sections=tuple(each for each in sections if each.figures or each.missing or each.notes),
         claims=() if claims is None else tuple(_claim(row) for row in claims.to_dict("records")),
-        runs=tuple(_run_row(run) for run in runs),
+        runs=_run_rows(runs),
         explorers=explorers(recorded),
         explorer_missing=() if recorded else (missing_activations(places),),
         made_with={"cascaded": __version__, **_made_with(runs[0])},
@@ -104,7 +105,7 @@ def without_validation(table: pd.DataFrame) -> pd.DataFrame:
 def _schedules(recorded: Sequence[Activations], folder: Path) -> list[Section]:
     for own in (each for each in recorded if len(each.cascaded)):
         figure = schedules({"serial": own.serial, "cascaded": own.cascaded})
-        name = display_name(own.provenance.method, None)
+        name = display_name(own.provenance.method, _lam(own.provenance.lam))
         drawn = page_figure(figure, "schedules", f"Blocks of {name} per step", SCHEDULES, folder)
         return [Section("schedules", "Two schedules", "", (drawn,))]
     return []
@@ -153,6 +154,13 @@ def _claim(row: dict[str, Any]) -> ClaimRow:
     )
 
 
+def _run_rows(runs: Sequence[Path]) -> tuple[RunRow, ...]:
+    """The table of networks, without columns that are empty."""
+    rows = [_run_row(run) for run in runs]
+    used = [name for name in rows[0].facts if any(row.facts[name] for row in rows)]
+    return tuple(RunRow(row.folder, row.network, {name: row.facts[name] for name in used}) for row in rows)
+
+
 def _run_row(run: Path) -> RunRow:
     """A run in the table of networks."""
     content = read_run_file(run)
@@ -161,7 +169,7 @@ def _run_row(run: Path) -> RunRow:
     accuracy = (last.get("test") or last.get("accuracy") or content.accuracy or [float("nan")])[-1]
     epochs = f"{last['epoch']} of {config.epochs}" if last and not is_done(run) else str(config.epochs)
     facts = {
-        "accuracy": METRICS["accuracy"].format(accuracy),
+        "accuracy": METRICS["accuracy"].format(accuracy) if accuracy == accuracy else "",
         "data": Path(config.data).name,
         "architecture": f"{config.arch}, width {config.width}",
         "seed": str(config.seed)

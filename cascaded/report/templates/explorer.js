@@ -51,7 +51,7 @@
       const name = className(labels[item]);
       const since = when[item] === Infinity ? "never" : `step ${when[item]}`;
       const image = thumb.appendChild(make("span", "image"));
-      thumb.appendChild(make("span", "below", bySettling ? since : short(name, 8)));
+      thumb.appendChild(make("span", "below", bySettling ? since : short(name, 10)));
       thumb.type = "button";
       thumb.title = name;
       thumb.dataset.item = item;
