@@ -198,6 +198,8 @@ def test_what_is_missing_is_what_this_run_needs(tmp_path):
     serial = made_run(tmp_path / "serial" / "0", method="serial-ce", noise="focus")
     assert missing_recordings(serial, "selection_latency") == (RecordingConfig(),)
     assert missing_recordings(serial, "transient_noise") == (RecordingConfig(noise="focus", protocol="transient"),)
+    saved = made_run(tmp_path / "saved" / "0", {"t": made_trace(data="digits")}, data="cifar10")
+    assert missing_recordings(saved, "persistent_noise") == (RecordingConfig(data="digits", noise="occlusion"),)
 
 
 def test_settings_that_cannot_be_are_refused():

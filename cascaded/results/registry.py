@@ -88,7 +88,14 @@ def missing_recordings(run: Path, name: str) -> tuple[RecordingConfig, ...] | st
     if two_splits and config.fold is not None:
         return "it needs a test split, and folds are tested on their validation splits"
     needs = [_for_run(need, config) for need in ANALYSES[name].needs]
-    return tuple(need for need in needs if not any(_satisfies(trace, need, default) for trace in traces))
+    missing = [need for need in needs if not any(_satisfies(trace, need, default) for trace in traces)]
+    return tuple(replace(need, data=need.data or _recorded_data(config, traces)) for need in missing)
+
+
+def _recorded_data(config: RunConfig, traces: Sequence[TraceFile]) -> str | None:
+    """The data that a run was recorded on where it is not its own, as that of a saved network; None for its own."""
+    data = [trace.config.data for trace in traces if trace.provenance.in_distribution]
+    return None if not data or config.data in data else data[0]
 
 
 def has_test_split(run: Path, traces: Sequence[TraceFile]) -> bool:
