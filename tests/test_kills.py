@@ -5,7 +5,6 @@ before it is on the disk, or before it has its name. A drawn call is the same mo
 time.
 """
 
-import json
 import os
 import random
 import shutil
@@ -15,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from cascaded.cli.main import run
-from cascaded.files import DIGEST
-from cascaded.report.look import STYLE
+from cascaded.figures.style import STYLE
 from tests.forked import code_of, forked
 from tests.made_traces import made_run, made_trace
 
@@ -66,16 +64,9 @@ def run_killed(words, at):
 
 
 def contents(place):
-    """Every file below a folder that is not hidden; how long an analysis took, and its digest, are left out."""
+    """Every file below a folder that is not hidden."""
     files = {file.relative_to(place): file.read_bytes() for file in place.rglob("*") if file.is_file()}
-    shown = {name: content for name, content in files.items() if not name.name.startswith(".")}
-    return {name: _untimed(json.loads(each)) if name.suffix == ".json" else each for name, each in shown.items()}
-
-
-def _untimed(told):
-    for answer in (each for by_trace in told.get("analyses", {}).values() for each in by_trace.values()):
-        answer.pop("seconds")
-    return {name: value for name, value in told.items() if name != DIGEST}
+    return {name: content for name, content in files.items() if not name.name.startswith(".")}
 
 
 def leftovers(place):
@@ -86,12 +77,12 @@ def leftovers(place):
 def _drawn_fast(monkeypatch):
     """Coarse PNG files, and whole fonts in PDF files: cutting them takes longer than drawing."""
     monkeypatch.setitem(STYLE, "pdf.fonttype", 3)
-    monkeypatch.setattr("cascaded.report.files.DPI", 40)
+    monkeypatch.setattr("cascaded.figures.files.DPI", 40)
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two runs with traces of two splits; nothing is analysed."""
+    """Two runs with traces of two splits; nothing is analyzed."""
     place = tmp_path_factory.mktemp("kills") / "runs"
     for lam in (0.0, 1.0):
         traces = {f"t-{split}": made_trace(3, split=split, good=3 - lam) for split in ("test", "validation")}
@@ -99,28 +90,19 @@ def runs(tmp_path_factory):
     return place
 
 
-def answers_of(told):
-    """All answers of a results.json, by analysis and trace."""
-    return {(name, of): each for name, by_trace in told["analyses"].items() for of, each in by_trace.items()}
-
-
 def test_an_analysis_killed_at_drawn_moments_leaves_whole_files_and_ends_the_same(runs, tmp_path):
     place = tmp_path / "runs"
-    words = ["analyse", str(place), "--only", "learned_stopper", "--epochs", "1", "--no-galleries"]
+    words = ["analyze", str(place), "--only", "learned_stopper", "speed_accuracy", "--epochs", "1", "--no-galleries"]
     shutil.copytree(runs, place)
     writes = writes_of(words)
     whole = contents(place)
-    assert {name.name for name in whole} >= {"results.json", "comparison.json"}
+    assert {name.name for name in whole} >= {"learned_stopper.parquet", "speed_accuracy.parquet"}
     assert [name for name in whole if name.parent.name == "stoppers"]
     for at in random.Random(0).sample(range(1, writes + 1), 5):
         shutil.rmtree(place)
         shutil.copytree(runs, place)
         run_killed(words, at)
-        for name, content in contents(place).items():
-            if name.name == "results.json":
-                assert answers_of(content).items() <= answers_of(whole[name]).items(), (at, name)
-            else:
-                assert content == whole[name], (at, name)
+        assert contents(place).items() <= whole.items(), at
         run(words)
         assert contents(place) == whole, at
         assert not leftovers(place), at
@@ -128,7 +110,7 @@ def test_an_analysis_killed_at_drawn_moments_leaves_whole_files_and_ends_the_sam
 
 def test_a_report_killed_at_drawn_moments_leaves_the_old_page_or_the_new_one_and_ends_the_same(runs, tmp_path):
     place, out = shutil.copytree(runs / "0", tmp_path / "runs"), tmp_path / "report"
-    run(["analyse", str(place), "--only", "selection_latency", "--no-galleries"])
+    run(["analyze", str(place), "--only", "selection_latency", "--no-galleries"])
     words = ["report", str(place), "--out", str(out), "--title"]
     run([*words, "An older page"])
     older = shutil.copytree(out, tmp_path / "older")
