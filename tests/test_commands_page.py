@@ -51,7 +51,7 @@ def test_defaults_that_say_nothing_are_left_out(script):
     assert worded(("--way {None,a,b}", "How. (default: None)")) == ("`--way`", "How. One of `a`, `b`.")
 
 
-@pytest.mark.parametrize("module", [cascaded, cascaded.analysis, cascaded.data], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [cascaded, cascaded.analysis, cascaded.data, cascaded.results], ids=str)
 def test_every_public_name_stands_on_the_api_page(module):
     page = (ROOT / "docs" / "api.md").read_text()
     named = re.findall(r"^::: [\w.]+?\.(\w+)$|members: \[(.+)\]", page, flags=re.MULTILINE)
