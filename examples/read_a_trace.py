@@ -1,7 +1,7 @@
-"""Record what a trained network says at every step, then ask the recording, not the network.
+"""Record the logits of a trained network at every step, then analyze the recording without the network.
 
-A run is trained, its trace is recorded and read back. From the trace alone come accuracy against mean steps, and how
-long each image took. The same on the command line: `cascaded train`, `cascaded record`, `cascaded analyse`.
+A run is trained, its trace is recorded and read back. Accuracy against mean steps, and the latency of each image, are
+computed from the trace alone. The same on the command line: `cascaded train`, `cascaded record`, `cascaded analyze`.
 
     python examples/read_a_trace.py [EPOCHS]
 """
@@ -14,13 +14,14 @@ import numpy as np
 
 import cascaded
 from cascaded import analysis
+from cascaded.analysis.outputs import confidence
 from cascaded.traces.record import record
 from cascaded.training.config import ExecutionConfig
 from cascaded.training.loop import train
 
 
 def recorded(folder: Path, epochs: int) -> Path:
-    """Train a run on digits, and record it on the test images until it has settled."""
+    """Train a run on digits, and record it on the test images."""
     config = cascaded.RunConfig(lam=0.0, width=8, epochs=epochs, batch_size=64, lr_schedule="one-cycle")
     train(config, folder, ExecutionConfig(device="cpu"))
     run = cascaded.load_run(folder)
@@ -33,11 +34,11 @@ def read(file: Path) -> None:
     trace = cascaded.load_trace(file)
     print(f"{trace.config.data} {trace.config.split}: {trace.steps} steps, {trace.items} images")
 
-    found = analysis.speed_accuracy(trace)
-    print("\nstop when surer than   mean steps   right")
-    curve = found.curves["threshold"].thinned(8)
-    for threshold, cost, accuracy in zip(curve.threshold, curve.cost, curve.accuracy, strict=True):
-        print(f"{threshold:20.2f}   {cost:10.2f}  {accuracy:6.1%}")
+    correct = trace.logits.argmax(axis=-1) == trace.labels
+    curve = analysis.threshold_curve(confidence(trace), correct, trace.cost("steps"))
+    print("\nconfidence threshold   mean steps   accuracy")
+    for point in np.linspace(0, len(curve.cost) - 1, 8).astype(int):
+        print(f"{curve.threshold[point]:20.2f}   {curve.cost[point]:10.2f}  {curve.accuracy[point]:9.1%}")
 
     latency = analysis.selection_latency(trace, theta=0.5)
     print("\none class stays above a half from step ... on   images")
@@ -45,9 +46,9 @@ def read(file: Path) -> None:
         print(f"{step:44}   {np.count_nonzero(latency.steps == step):6}")
     print(f"{'never':>44}   {np.isinf(latency.steps).sum():6}")
 
-    ends = analysis.gallery(trace, latency, each=5, per_class=False).overall
-    print(f"\nfastest: test images {trace.indices[ends.fastest].tolist()}")
-    print(f"slowest: test images {trace.indices[ends.slowest].tolist()}")
+    order = analysis.by_latency(trace, latency)
+    print(f"\nfastest: test images {trace.indices[order[:5]].tolist()}")
+    print(f"slowest: test images {trace.indices[order[::-1][:5]].tolist()}")
 
 
 def main(epochs: int = 5) -> None:

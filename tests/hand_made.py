@@ -1,20 +1,14 @@
 """Traces made by hand: arrays, with any field of their configuration and provenance by name."""
 
-from dataclasses import fields
-
 import numpy as np
 
-from cascaded.traces.config import Provenance, RecordingConfig
 from cascaded.traces.trace import Trace
-
-CONFIG = {field.name for field in fields(RecordingConfig)} - {"embeddings"}
+from tests.made_traces import facts
 
 
 def trace_of(logits, labels, indices=None, embeddings=None, head=None, **about) -> Trace:
     """A trace with these fields of `RecordingConfig` and `Provenance`."""
-    config = RecordingConfig(**{name: value for name, value in about.items() if name in CONFIG})
-    provenance = Provenance(**{name: value for name, value in about.items() if name not in CONFIG})
-    return Trace(np.asarray(logits), np.asarray(labels), indices, config, provenance, embeddings, head)
+    return Trace(np.asarray(logits), np.asarray(labels), indices, **facts(**about), embeddings=embeddings, head=head)
 
 
 def value_of(rows, metric, **variant) -> float:
