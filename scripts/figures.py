@@ -19,6 +19,8 @@ import cascaded
 from cascaded.data.noise import NOISES
 from cascaded.figures.images import NOISE_NAMES
 from cascaded.figures.images import NOISES as SHEET
+from cascaded.report.activations import find_activations
+from cascaded.training.runs import find_runs
 
 DOCS = Path(__file__).parent.parent / "docs"
 STEPS, SIDE = 8, 48
@@ -43,9 +45,11 @@ def main() -> None:
     demo = Path(sys.argv[1] if len(sys.argv) > 1 else "out/demo")
     draw_noises()
     df = cascaded.results.load(demo)
+    recorded = next(own for own in find_activations(find_runs([demo]))[0] if len(own.cascaded))
     figures = {
         "noises": cascaded.figures.noises(),
         "demo-accuracy": cascaded.figures.accuracy_per_step(df),
+        "schedules": cascaded.figures.schedules({"serial": recorded.serial, "cascaded": recorded.cascaded}),
         "learning-curve": cascaded.figures.learning_curve(pd.read_json(DOCS / "laptop-td0.jsonl", lines=True)),
     }
     for name, fig in figures.items():

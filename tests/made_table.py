@@ -123,7 +123,8 @@ def speed_accuracy(net: Made) -> Iterator[dict[str, Any]]:
         if net.schedule == "serial" and steps == FINE:
             continue
         per_step = points("accuracy_per_step", np.arange(1.0, steps + 1), net.curve(steps))
-        yield from with_keys(keys, [number("accuracy", net.final), *per_step])
+        chance = {"metric": "accuracy_chance", "value": 0.1}
+        yield from with_keys(keys, [number("accuracy", net.final), chance, *per_step])
         yield from with_keys(keys, costs(net, steps, ("threshold", "deadline")))
 
 
@@ -166,6 +167,7 @@ def transient_noise(net: Made) -> Iterator[dict[str, Any]]:
         keys = net.keys(noise=noise, protocol="transient", steps=None)
         dips = 0.02 * net.halfway * np.array(FRAMES) / 9 + 0.01 * k
         rows = [number("dip", float(dips.mean())), number("final_confidence", net.final - 0.02)]
+        rows.append({"metric": "onset", "value": COARSE + 1.0})
         yield from with_keys(keys, rows + points("dip_by_frames", np.array(FRAMES, dtype=float), dips))
         for frames in FRAMES:
             y = net.curve(2 * COARSE + frames)

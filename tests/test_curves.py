@@ -172,6 +172,7 @@ def test_confidence_beats_the_deadline_where_it_tells_who_is_right():
     logits = np.array([[[4.0, 0], [0.1, 0]], [[4.0, 0], [0.2, 0]], [[4.0, 0], [0, 4.0]]])
     rows = speed_accuracy(Trace(logits, np.array([0, 1])), draws=2)
     assert value_of(rows, "accuracy") == 1
+    assert value_of(rows, "accuracy_chance") == 1 / logits.shape[-1]
     # threshold: (1, .5), (2, 1) once item 1 waits to the end, then item 0 waits too
     at_cost = curve_of(rows, "accuracy_at_cost", rule="threshold", unit="steps")
     assert min(cost for cost, accuracy in at_cost.items() if accuracy == 1) == 2

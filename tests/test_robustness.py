@@ -62,6 +62,7 @@ def test_a_drop_worked_by_hand():
     confidence = curve_of(second, "target_confidence", noise_frames=2)
     assert list(confidence.values()) == pytest.approx([0.9, 0.9, 0.1, 0.3, 0.5, 0.9])
     assert value_of(second, "final_confidence") == pytest.approx(0.9)
+    assert value_of(second, "onset") == 3
 
 
 @given(transients())

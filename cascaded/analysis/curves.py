@@ -97,6 +97,7 @@ def speed_accuracy(
     """
     correct, rows = outputs.correct(trace), Rows(trace.items, draws, seed)
     rows.number("accuracy", mean_of(correct[-1]))
+    rows.value("accuracy_chance", 1 / trace.classes)
     rows.curve("accuracy_per_step", trace.cost("steps"), correct.mean(axis=1))
     scores = {"threshold": outputs.confidence(trace)} | ({} if stopper is None else {"stopper": stopper})
     for unit in UNITS:

@@ -58,6 +58,7 @@ def transient_noise(traces: Sequence[Trace], *, draws: int = DRAWS, seed: int = 
     rows = Rows(len(dips[0]), draws, seed)
     rows.number("dip", mean_of(np.mean(dips, axis=0)))
     rows.number("final_confidence", mean_of(np.mean([y[-1] for y in by_image], axis=0)))
+    rows.value("onset", onset)
     rows.curve("dip_by_frames", frames, [dip.mean() for dip in dips])
     for n, y in zip(frames, by_image, strict=True):
         rows.curve("target_confidence", np.arange(1, len(y) + 1), y.mean(axis=1), noise_frames=n)

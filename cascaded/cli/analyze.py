@@ -141,6 +141,7 @@ def _print_files(places: tuple[Path, ...], found: list[Analyzed], names: list[st
 def _print_tables(rows: pd.DataFrame, names: list[str]) -> None:
     """Estimates, one table per recording and one column per condition; then paired differences."""
     from cascaded.results.compare import differences, estimates
+    from cascaded.results.metrics import METRICS
 
     rows = rows[rows.ood_data.isna() | (rows.ood_data == "mean")]
     console, order = wide_console(), {name: number for number, name in enumerate(names)}
@@ -150,7 +151,8 @@ def _print_tables(rows: pd.DataFrame, names: list[str]) -> None:
         parts = [f"{each:g} steps" if isinstance(each, float) else str(each) for each in _present((*key[:2], *key[3:]))]
         console.print(_estimates_table(", ".join(parts), some))
     compared = differences(rows)
-    compared = compared[compared.interval_over != "none"]
+    judged = compared.metric.map(lambda name: METRICS[name].higher_is_better is not None)
+    compared = compared[judged & (compared.interval_over != "none")]
     if len(compared):
         console.print(_differences_table(compared))
 

@@ -25,7 +25,8 @@ def accuracy_per_step(df: pd.DataFrame) -> Figure:
     Args:
         df: From `cascaded.results.load`.
     """
-    return lines(bands(select(df, "speed_accuracy", "accuracy_per_step")), "step", chance=df[df["metric"] == "chance"])
+    curves = bands(select(df, "speed_accuracy", "accuracy_per_step"))
+    return lines(curves, "step", chance=df[df["metric"] == "accuracy_chance"])
 
 
 @styled

@@ -45,6 +45,7 @@ def _percent(name: str, label: str, higher_is_better: bool | None = True) -> Met
 
 _ALL = (
     _percent("accuracy", "accuracy"),
+    _percent("accuracy_chance", "accuracy by chance", higher_is_better=None),
     _percent("accuracy_per_step", "accuracy"),
     _percent("accuracy_at_cost", "accuracy"),
     _percent("area", "mean accuracy over costs"),
@@ -63,6 +64,7 @@ _ALL = (
     _percent("compliance_above_chance", "taxonomic compliance above chance"),
     _percent("compliance_chance", "taxonomic compliance by chance", higher_is_better=None),
     Metric("first_step_at_0.35", "first step with a compliance of 35 %", "steps", higher_is_better=False),
+    Metric("onset", "first noisy step"),
     _percent("dip", "drop in integrated performance", higher_is_better=False),
     _percent("dip_by_frames", "drop in integrated performance", higher_is_better=False),
     _percent("target_confidence", "confidence in the true class"),
