@@ -5,83 +5,45 @@ from typing import TYPE_CHECKING
 from cascaded.lazy import lazy
 
 if TYPE_CHECKING:
-    from cascaded.cascade.block import DenseBlock, Layers, ResidualBlock
-    from cascaded.cascade.kernels import ExponentialSmoothing, Kernel, NoDelay, OneStepDelay, TappedDelay
-    from cascaded.cascade.network import Cascade
-    from cascaded.cascade.norm import TimeBatchNorm
-    from cascaded.cascade.state import State
-    from cascaded.hub.load import load
-    from cascaded.hub.pretrained import Pretrained
-    from cascaded.losses import EligibilityTraces, ce_loss, td_loss, td_targets
-    from cascaded.models.build import Norm
-    from cascaded.models.densenet import densenet, densenet121
-    from cascaded.models.resnet import resnet, resnet18, resnet34, resnet50
-    from cascaded.runtime.early_exit import early_exit
-    from cascaded.traces.config import Provenance, RecordingConfig
-    from cascaded.traces.store import load_trace, save_trace
-    from cascaded.traces.trace import Trace
-    from cascaded.training.config import RunConfig
-    from cascaded.training.load import Trained, load_run
-    from cascaded.training.runs import Inputs
+    from cascaded import analysis as analysis
+    from cascaded import data as data
+    from cascaded import figures as figures
+    from cascaded import results as results
+    from cascaded.cascade.block import DenseBlock as DenseBlock
+    from cascaded.cascade.block import Layers as Layers
+    from cascaded.cascade.block import ResidualBlock as ResidualBlock
+    from cascaded.cascade.kernels import ExponentialSmoothing as ExponentialSmoothing
+    from cascaded.cascade.kernels import Kernel as Kernel
+    from cascaded.cascade.kernels import NoDelay as NoDelay
+    from cascaded.cascade.kernels import OneStepDelay as OneStepDelay
+    from cascaded.cascade.kernels import TappedDelay as TappedDelay
+    from cascaded.cascade.network import Cascade as Cascade
+    from cascaded.cascade.norm import TimeBatchNorm as TimeBatchNorm
+    from cascaded.cascade.state import State as State
+    from cascaded.hub.load import load as load
+    from cascaded.hub.pretrained import Pretrained as Pretrained
+    from cascaded.losses import EligibilityTraces as EligibilityTraces
+    from cascaded.losses import ce_loss as ce_loss
+    from cascaded.losses import td_loss as td_loss
+    from cascaded.losses import td_targets as td_targets
+    from cascaded.models.build import Norm as Norm
+    from cascaded.models.densenet import densenet as densenet
+    from cascaded.models.densenet import densenet121 as densenet121
+    from cascaded.models.resnet import resnet as resnet
+    from cascaded.models.resnet import resnet18 as resnet18
+    from cascaded.models.resnet import resnet34 as resnet34
+    from cascaded.models.resnet import resnet50 as resnet50
+    from cascaded.runtime.early_exit import early_exit as early_exit
+    from cascaded.traces.config import Provenance as Provenance
+    from cascaded.traces.config import RecordingConfig as RecordingConfig
+    from cascaded.traces.store import load_trace as load_trace
+    from cascaded.traces.store import save_trace as save_trace
+    from cascaded.traces.trace import Trace as Trace
+    from cascaded.training.config import RunConfig as RunConfig
+    from cascaded.training.load import Trained as Trained
+    from cascaded.training.load import load_run as load_run
+    from cascaded.training.runs import Inputs as Inputs
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Cascade",
-    "DenseBlock",
-    "EligibilityTraces",
-    "ExponentialSmoothing",
-    "Inputs",
-    "Kernel",
-    "Layers",
-    "NoDelay",
-    "Norm",
-    "OneStepDelay",
-    "Pretrained",
-    "Provenance",
-    "RecordingConfig",
-    "ResidualBlock",
-    "RunConfig",
-    "State",
-    "TappedDelay",
-    "TimeBatchNorm",
-    "Trace",
-    "Trained",
-    "ce_loss",
-    "densenet",
-    "densenet121",
-    "early_exit",
-    "load",
-    "load_run",
-    "load_trace",
-    "resnet",
-    "resnet18",
-    "resnet34",
-    "resnet50",
-    "save_trace",
-    "td_loss",
-    "td_targets",
-]
-
-_HOMES = {
-    "cascaded.cascade.block": ("DenseBlock", "Layers", "ResidualBlock"),
-    "cascaded.cascade.kernels": ("ExponentialSmoothing", "Kernel", "NoDelay", "OneStepDelay", "TappedDelay"),
-    "cascaded.cascade.network": ("Cascade",),
-    "cascaded.cascade.norm": ("TimeBatchNorm",),
-    "cascaded.cascade.state": ("State",),
-    "cascaded.training.runs": ("Inputs",),
-    "cascaded.training.config": ("RunConfig",),
-    "cascaded.losses": ("EligibilityTraces", "ce_loss", "td_loss", "td_targets"),
-    "cascaded.training.load": ("Trained", "load_run"),
-    "cascaded.models.build": ("Norm",),
-    "cascaded.models.densenet": ("densenet", "densenet121"),
-    "cascaded.models.resnet": ("resnet", "resnet18", "resnet34", "resnet50"),
-    "cascaded.hub.load": ("load",),
-    "cascaded.hub.pretrained": ("Pretrained",),
-    "cascaded.runtime.early_exit": ("early_exit",),
-    "cascaded.traces.config": ("Provenance", "RecordingConfig"),
-    "cascaded.traces.store": ("load_trace", "save_trace"),
-    "cascaded.traces.trace": ("Trace",),
-}
-
-__getattr__, __dir__ = lazy(__name__, _HOMES, parts=("analysis", "data", "figures", "results"))
+__getattr__, __dir__ = lazy(__name__)

@@ -5,16 +5,12 @@ from typing import TYPE_CHECKING
 from cascaded.lazy import lazy
 
 if TYPE_CHECKING:
-    from cascaded.data.images import Images
-    from cascaded.data.sources import SOURCES, Source, augmentation, load
-    from cascaded.data.split import hold_out, limit
+    from cascaded.data.images import Images as Images
+    from cascaded.data.sources import SOURCES as SOURCES
+    from cascaded.data.sources import Source as Source
+    from cascaded.data.sources import augmentation as augmentation
+    from cascaded.data.sources import load as load
+    from cascaded.data.split import hold_out as hold_out
+    from cascaded.data.split import limit as limit
 
-__all__ = ["SOURCES", "Images", "Source", "augmentation", "hold_out", "limit", "load"]
-
-_HOMES = {
-    "cascaded.data.images": ("Images",),
-    "cascaded.data.sources": ("SOURCES", "Source", "augmentation", "load"),
-    "cascaded.data.split": ("hold_out", "limit"),
-}
-
-__getattr__, __dir__ = lazy(__name__, _HOMES)
+__getattr__, __dir__ = lazy(__name__)
