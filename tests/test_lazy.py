@@ -35,6 +35,6 @@ def test_public_names_exist():
 
 
 def test_analyses_of_arrays_do_not_import_torch():
-    names = "speed_accuracy, selection_latency, prototypicality, taxonomic_compliance, transient_noise, lambda_effect"
+    names = "speed_accuracy, selection_latency, prototypicality, taxonomic_compliance, transient_noise"
     program = f"import sys; from cascaded.analysis import {names}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False, timeout=300).returncode == 0
