@@ -7,16 +7,22 @@ readers too.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
-INK, MUTED, GRID, PAPER = "#20252c", "#5c6470", "#dee2e8", "#fefefe"
+import matplotlib as mpl
+
+STYLE = mpl.rc_params_from_file(Path(__file__).with_suffix(".mplstyle"), use_default_template=False)
+"""matplotlib settings while a figure is drawn and saved."""
+
+INK, MUTED, GRID, PAPER = (*(str(STYLE[name]) for name in ("text.color", "axes.edgecolor", "grid.color")), "#fefefe")
 """Text, secondary text, grid lines, background. A page replaces them by its CSS variables."""
 
 WIDTH = 4.8
 """Inches: the width of every figure, so that text has the same size in all of them."""
 
-TEXT, SMALL = 9.5, 8.5
-"""Font sizes in points."""
+SMALL = float(STYLE["legend.fontsize"])
+"""Font size of all but the labels of axes, in points."""
 
 PALETTE = ("#3363d2", "#34a174", "#994d7f", "#bb4400", "#c17f11", "#917cfa", "#508db7")
 PALETTE += ("#0f8b8d", "#f15f7a", "#6f7a12", "#6e65aa", "#8b7355")
@@ -37,48 +43,6 @@ DASHES: dict[str, Any] = {"threshold": "-", "deadline": (0, (4, 2)), "stopper": 
 """Line style of each stopping rule."""
 
 VERDICTS = {"supported": PALETTE[1], "contradicted": PALETTE[3], "inconclusive": MUTED, "not measured": MUTED}
-
-STYLE: dict[Any, Any] = {
-    "font.family": ["sans-serif", "DejaVu Sans"],  # the second for letters that the first one lacks
-    "font.sans-serif": ["Helvetica Neue", "Helvetica", "Arial", "Liberation Sans", "DejaVu Sans"],
-    "font.size": TEXT,
-    "text.color": INK,
-    "text.parse_math": False,  # a dollar in a name is a dollar
-    "text.usetex": False,
-    "text.hinting": "none",
-    "axes.facecolor": "none",
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.labelsize": TEXT,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "axes.axisbelow": True,
-    "axes.titlesize": SMALL,
-    "axes.titlelocation": "left",
-    "axes.titlecolor": MUTED,
-    "figure.labelsize": TEXT,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "legend.fontsize": SMALL,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5,
-    "lines.dash_capstyle": "butt",
-    "image.composite_image": False,  # images stay separate and are not resampled
-    "xtick.labelcolor": MUTED,
-    "ytick.labelcolor": MUTED,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "cascaded",
-    "pdf.fonttype": 42,
-    "savefig.facecolor": "white",
-}
-"""matplotlib settings while a figure is drawn and saved."""
 
 
 def color(method: str, lam: float | None = None, schedule: str | None = None) -> str:
