@@ -38,7 +38,7 @@ def test_the_demo_ends_with_a_table_a_page_and_a_next_command(made):
     for name in ("CascadedTD(0)", "CascadedTD(1)", "CascadedCE", "Shallow-Deep"):
         assert name in text
         assert name in page.read_text()
-    lines = [line.split() for line in text.splitlines() if line.startswith(" digits")]
+    lines = [line.split() for line in text.splitlines() if line.split()[:1] == ["digits"]]
     assert len(lines) == 1
     assert len(lines[0]) == 2 + 9
 
