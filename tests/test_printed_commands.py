@@ -16,7 +16,9 @@ from cascaded.shell import program
 
 FOLDER = "my images"
 """Relative, with a space: the commands quote it."""
-TRAIN = f"train --data '{FOLDER}' --image-size 16 --width 2 --epochs 1 --batch-size 8 --val-fraction 0.3"
+TRAIN = (
+    f"train --out runs/mine --data '{FOLDER}' --image-size 16 --width 2 --epochs 1 --batch-size 8 --val-fraction 0.3"
+)
 CHEAP = {"analyze": ["--epochs", "1", "--draws", "10"]}
 
 
@@ -38,9 +40,10 @@ def printed_by(words):
 
 
 def commands_in(text):
-    """The commands that are printed in a text, from the program's name to the end of the line."""
+    """The commands that are printed in a text, from the program's name to the end of the line or to `&&`."""
     pattern = rf"(?<![\w/.-]){re.escape(program())} (?:{'|'.join(cli.COMMANDS)})\b[^\n]*"
-    return [shlex.split(line.rstrip(" .;"))[len(shlex.split(program())) :] for line in re.findall(pattern, text)]
+    found = [each for line in re.findall(pattern, text) for each in line.rstrip(" .;").split(" && ")]
+    return [shlex.split(each)[len(shlex.split(program())) :] for each in found]
 
 
 def commands_on(page):
