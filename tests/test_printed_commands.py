@@ -70,7 +70,7 @@ def test_every_printed_command_works_as_it_is(tmp_path, monkeypatch):
         if tuple(words) in done:
             continue
         text = done[tuple(words)] = printed_by(cheap(words))
-        queue += commands_in(text)
+        queue += [] if words[0] == "reproduce" else commands_in(text)  # it lists trainings of hours
         if words[0] == "report":
             queue += commands_on(next(tmp_path.rglob("index.html")))
     kinds = {words[0] for words in done}

@@ -37,24 +37,15 @@ def missing_analyses(runs: Sequence[Analyzed], places: Sequence[Path], names: Se
                 found.append(Missing(f"{what}: {needs}"))
             else:
                 folders = places if len(own) == len(runs) else [folder for each in own for folder in each.runs]
-                again = any(_has_without_embeddings(run, need) for run in own for need in needs)
-                found.append(Missing(what, fill_command(name, needs, folders, overwrite=again)))
+                found.append(Missing(what, fill_command(name, needs, folders)))
     return tuple(found)
 
 
-def fill_command(
-    name: str, needs: Sequence[RecordingConfig], folders: Sequence[Path], *, overwrite: bool = False
-) -> str:
+def fill_command(name: str, needs: Sequence[RecordingConfig], folders: Sequence[Path]) -> str:
     """Record what an analysis needs, then analyze it."""
-    words, again = [folder.as_posix() for folder in folders], ["--overwrite"] if overwrite else []
-    commands = [["cascaded", "record", *words, *to_args(need, RecordingConfig()), *again] for need in needs]
+    words = [folder.as_posix() for folder in folders]
+    commands = [["cascaded", "record", *words, *to_args(need, RecordingConfig())] for need in needs]
     return " && ".join(map(shlex.join, [*commands, ["cascaded", "analyze", *words, "--only", name]]))
-
-
-def _has_without_embeddings(run: Analyzed, need: RecordingConfig) -> bool:
-    """Whether the same recording is there without embeddings: `cascaded record` does not replace it by itself."""
-    same = [each for each in run.traces if (each.config.kernel, each.config.noise) == (need.kernel, need.noise)]
-    return need.embeddings and any(each.config.steps == need.steps and not each.config.embeddings for each in same)
 
 
 def missing_activations(places: Sequence[Path]) -> Missing:

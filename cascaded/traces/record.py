@@ -241,12 +241,14 @@ def coarse_of(images: Images) -> tuple[int, ...]:
 
 
 def is_recorded(file: Path, config: RecordingConfig, source: Provenance) -> bool:
-    """Whether this trace exists and is intact; a different trace of the same name is refused, not replaced."""
+    """Whether this trace exists and is intact; a different trace of the same name is refused, not replaced.
+
+    A trace that only lacks embeddings is recorded again: nothing is lost, the logits are the same.
+    """
     if not _is_intact(file):
         return False
-    there = read_header(file)
-    if there.config.embeddings:  # more than is needed
-        config = replace(config, embeddings=True)
+    there, embeddings = read_header(file), config.embeddings
+    config = replace(config, embeddings=there.config.embeddings)
     if there.config.dtype == "float32":
         config = replace(config, dtype="float32")
     pairs = [(each.name, getattr(there.config, each.name), getattr(config, each.name)) for each in fields(config)]
@@ -257,7 +259,7 @@ def is_recorded(file: Path, config: RecordingConfig, source: Provenance) -> bool
             raise InputError(
                 f"{file} was recorded with {name} {_short(before)}, not {_short(now)}: add --overwrite to replace it"
             )
-    return True
+    return there.config.embeddings or not embeddings
 
 
 def _is_intact(file: Path) -> bool:
