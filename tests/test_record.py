@@ -253,7 +253,7 @@ def test_a_second_process_is_refused(run):
     child = forked(hold)
     try:
         wait_until((run.folder / "held").exists, child)
-        with pytest.raises(LockedError, match=r"another process is at work in .*traces: wait for it"):
+        with pytest.raises(LockedError, match=r"another process is working in .*traces: wait for it"):
             record_images(run, some(3), SHORT)
     finally:
         os.kill(child, signal.SIGKILL)
