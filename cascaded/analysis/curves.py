@@ -129,11 +129,11 @@ def _numbers_of(
     """Every number of the curve of some items."""
     counts = np.bincount(items, minlength=n)
     curve = drawn[rule](counts)
-    found = {"area": curve.area(), "cost_to_95": curve.cost_at(0.95 * float(curve.accuracy[-1]))}
-    found["cost_to_accuracy_50"] = curve.cost_at(0.5)
+    numbers = {"area": curve.area(), "cost_to_95": curve.cost_at(0.95 * float(curve.accuracy[-1]))}
+    numbers["cost_to_accuracy_50"] = curve.cost_at(0.5)
     if rule != "deadline":
-        found["area_above_deadline"] = found["area"] - drawn["deadline"](counts).area()
-    return found
+        numbers["area_above_deadline"] = numbers["area"] - drawn["deadline"](counts).area()
+    return numbers
 
 
 def deadline_curve(correct: Bool[np.ndarray, "time items"], cost: Float[np.ndarray, "time"]) -> Curve:

@@ -85,7 +85,7 @@ class MetaCog(nn.Module):
         expected = len(self.mean)
         if features.ndim != 2 or features.shape[1] != expected:
             raise InputError(
-                f"features have shape {features.shape}, this MetaCog was trained on {expected} an item: describe the "
+                f"features have shape {features.shape}, this MetaCog was trained on {expected} per item: describe the "
                 "items as for its training"
             )
         chunks = torch.from_numpy(features).split(CHUNK)

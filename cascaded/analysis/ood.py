@@ -131,11 +131,11 @@ def out_of_distribution(
         items = generator.integers(n, size=n)
         others = {name: generator.integers(pair.test.items, size=pair.test.items) for name, pair in outside.items()}
         drawn.append(_metrics({key: (one[items], other[others[key[0]]]) for key, (one, other) in scores.items()}))
-    found = [
+    rows = [
         {**dict(zip(VARIANT, key, strict=True)), "value": value, "draws": np.array([each[key] for each in drawn], "f4")}
         for key, value in values.items()
     ]
-    return pd.DataFrame(found, columns=[*VARIANT, "x", "value", "draws"])
+    return pd.DataFrame(rows, columns=[*VARIANT, "x", "value", "draws"])
 
 
 def _all_scores(
@@ -149,8 +149,8 @@ def _all_scores(
     with progress("detecting", 2 * len(DETECTORS) * len(outside), quiet=quiet) as bar:
         for detector, reads in product(DETECTORS, ("all", "last")):
             read = partial(features, detector=detector, last=reads == "last")
-            for name, found in _scored(inside, outside, read, train):
-                scores[name, detector, reads] = found
+            for name, pair in _scored(inside, outside, read, train):
+                scores[name, detector, reads] = pair
                 bar.advance(what=f"detecting {name}: {detector}, {reads}")
     return scores
 
@@ -169,17 +169,19 @@ def _scored(
 
 def _metrics(scores: Mapping[Key, Scores]) -> dict[tuple[str, str, str, str | None], float]:
     """Every metric by name, OOD set, detector and steps; `mean` is over OOD sets, whose items are not pooled."""
-    found: dict[tuple[str, str, str, str | None], float] = {}
+    metrics: dict[tuple[str, str, str, str | None], float] = {}
     for (name, detector, reads), pair in scores.items():
-        found["auroc", name, detector, reads] = auroc(*pair)
-        found["fpr95", name, detector, reads] = fpr_at(*pair)
+        metrics["auroc", name, detector, reads] = auroc(*pair)
+        metrics["fpr95", name, detector, reads] = fpr_at(*pair)
     names = list(dict.fromkeys(name for name, _, _ in scores))
-    for metric, detector, reads in dict.fromkeys((metric, detector, reads) for metric, _, detector, reads in found):
-        found[metric, MEAN, detector, reads] = float(np.mean([found[metric, name, detector, reads] for name in names]))
+    for metric, detector, reads in dict.fromkeys((metric, detector, reads) for metric, _, detector, reads in metrics):
+        metrics[metric, MEAN, detector, reads] = float(
+            np.mean([metrics[metric, name, detector, reads] for name in names])
+        )
     for name, detector in product([*names, MEAN], DETECTORS):
-        gain = found["auroc", name, detector, "all"] - found["auroc", name, detector, "last"]
-        found["auroc_gain", name, detector, None] = gain
-    return found
+        gain = metrics["auroc", name, detector, "all"] - metrics["auroc", name, detector, "last"]
+        metrics["auroc_gain", name, detector, None] = gain
+    return metrics
 
 
 def check_same_network(mine: Trace, yours: Trace) -> None:

@@ -81,7 +81,7 @@ def prototypicality(
         seed: Seed of the draws.
     """
     _check_length("latency", latency, trace.items)
-    found = []
+    tables = []
     for name, scores in measures.items():
         _check_length(name, scores, trace.items)
         there = _scored(scores)
@@ -89,8 +89,8 @@ def prototypicality(
         rows.number("rho", on_ranks(-latency[there], scores[there]), measure=name)
         deciles = _deciles(np.minimum(latency[there], trace.steps + 1), scores[there])
         rows.curve("latency_by_decile", np.arange(1, len(deciles) + 1), deciles, measure=name)
-        found.append(rows.table())
-    return pd.concat(found, ignore_index=True) if found else Rows(1).table()
+        tables.append(rows.table())
+    return pd.concat(tables, ignore_index=True) if tables else Rows(1).table()
 
 
 def _deciles(values: Float[np.ndarray, "items"], measure: Float[np.ndarray, "items"]) -> list[float]:

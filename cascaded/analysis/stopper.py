@@ -96,7 +96,7 @@ class Form:
 
 
 class Stopper(nn.Module):
-    """A GRU over the outputs so far, with one logit a step.
+    """A GRU over the outputs so far, with one logit per step.
 
     Args:
         form: What it is made for.
@@ -126,13 +126,13 @@ class Stopper(nn.Module):
 
     @torch.no_grad()
     def scores(self, trace: Trace) -> Float64[np.ndarray, "time items"]:
-        """How sure it is, from 0 to 1, that the answer will not change after each step."""
+        """Score from 0 to 1 at every step, high if the prediction will not change after it."""
         self.form.check(trace)
-        found = np.empty((trace.steps, trace.items))
+        scores = np.empty((trace.steps, trace.items))
         for first in range(0, trace.items, CHUNK):
             part = slice(first, first + CHUNK)
-            found[:, part] = _sigmoid(self(torch.from_numpy(trace.logits[:, part].astype(np.float32)))[0]).numpy()
-        return found
+            scores[:, part] = _sigmoid(self(torch.from_numpy(trace.logits[:, part].astype(np.float32)))[0]).numpy()
+        return scores
 
     @torch.no_grad()
     def step(
@@ -189,7 +189,7 @@ def form_of(trace: Trace, hidden: int = StopperConfig.hidden) -> Form:
 
 
 def settled_targets(trace: Trace) -> Bool[np.ndarray, "time items"]:
-    """Whether the answer at a step is that of every later one, too. At the last step it always is."""
+    """Whether the prediction at a step is that of every later step, too. At the last step it always is."""
     predicted = predictions(trace)
     return np.logical_and.accumulate((predicted == predicted[-1])[::-1], axis=0)[::-1]
 

@@ -45,8 +45,8 @@ def taxonomic_compliance(trace: Trace, *, draws: int = DRAWS, seed: int = 0) -> 
         compliance = per_step(items)
         known = compliance[np.isfinite(compliance)]
         mean, chance = float(known.mean()) if len(known) else math.nan, float(by_chance[items].mean())
-        found = {"compliance_mean": mean, "compliance_above_chance": mean - chance, "compliance_chance": chance}
-        return {**found, f"first_step_at_{LEVEL:g}": _first(compliance >= LEVEL)}
+        means = {"compliance_mean": mean, "compliance_above_chance": mean - chance, "compliance_chance": chance}
+        return {**means, f"first_step_at_{LEVEL:g}": _first(compliance >= LEVEL)}
 
     rows = Rows(trace.items, draws, seed)
     rows.numbers(numbers)

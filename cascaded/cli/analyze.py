@@ -65,11 +65,11 @@ def analyze(
     from cascaded.results.tasks import Settings
 
     names, settings = chosen_analyses(only), Settings(unsettled_fraction, epochs, draws, seed)
-    found = find_analyzed(runs)
-    _check_traces(runs, found, names)
+    analyzed = find_analyzed(runs)
+    _check_traces(runs, analyzed, names)
     failures: list[Failure] = []
-    with progress("analyzing", len(found) * len(names)) as bar:
-        for run in found:
+    with progress("analyzing", len(analyzed) * len(names)) as bar:
+        for run in analyzed:
             bar.log(f"{run.name}: {counted(len(run.traces), 'trace')}{_which_split(run)}")
             for name in names:
                 bar.advance(0, f"{run.name}: {name}")
@@ -77,9 +77,9 @@ def analyze(
                 bar.advance(1)
             if galleries and "selection_latency" in names:
                 _store_images(run, settings)
-    rows = load([run.folder for run in found])
+    rows = load([run.folder for run in analyzed])
     _print_tables(rows[rows.analysis.isin(names)], names)
-    _print_files(runs, found, names)
+    _print_files(runs, analyzed, names)
     if csv is not None:
         rows.drop(columns="draws").to_csv(csv, index=False)
         print_line(wide_console(), f"wrote {csv}")
@@ -88,9 +88,9 @@ def analyze(
         raise InputError(f"{first.run}: {first.analysis} of {first.trace} failed{more}, {first.reason}")
 
 
-def _check_traces(runs: tuple[Path, ...], found: list[Analyzed], names: list[str]) -> None:
-    if not any(run.traces for run in found) and names != ["run_time"]:
-        skipped = [reason for run in found for reason in run.skipped.values()]
+def _check_traces(runs: tuple[Path, ...], analyzed: list[Analyzed], names: list[str]) -> None:
+    if not any(run.traces for run in analyzed) and names != ["run_time"]:
+        skipped = [reason for run in analyzed for reason in run.skipped.values()]
         way = f"{program()} record {shlex.quote(str(runs[0]))} makes one"
         raise InputError(skipped[0] if skipped else f"no trace is recorded in {', '.join(map(str, runs))}: {way}")
 
@@ -114,21 +114,21 @@ def _store_images(run: Analyzed, settings: Any) -> None:
         print_line(console, f"no gallery of {run.name}: {error}")
 
 
-def _print_files(places: tuple[Path, ...], found: list[Analyzed], names: list[str]) -> None:
+def _print_files(places: tuple[Path, ...], analyzed: list[Analyzed], names: list[str]) -> None:
     """What was written, and the commands that record what is missing: one for all runs that miss the same."""
     from cascaded.results.registry import ANALYSES, missing_recordings
     from cascaded.results.table import results_file
     from cascaded.traces.config import RecordingConfig
 
     console, lacking = wide_console(), {}
-    for run in found:
+    for run in analyzed:
         there = [name for name in names if results_file(run.folder, name).exists()]
         if there:
             print_line(console, f"wrote {run.folder / 'results'}/: {', '.join(there)}")
         for name in (name for name in names if name not in there):
             lacking.setdefault((name, missing_recordings(run.runs[0], name)), []).extend(run.runs)
     for (name, needs), own in lacking.items():
-        every = len(own) == sum(len(run.runs) for run in found)
+        every = len(own) == sum(len(run.runs) for run in analyzed)
         print_line(
             console, f"not measured: {name} ({ANALYSES[name].label})" + (f", {needs}" if isinstance(needs, str) else "")
         )
@@ -145,9 +145,9 @@ def _print_tables(rows: pd.DataFrame, names: list[str]) -> None:
 
     rows = rows[rows.ood_data.isna() | (rows.ood_data == "mean")]
     console, order = wide_console(), {name: number for number, name in enumerate(names)}
-    found = _named(estimates(rows)).sort_values("analysis", key=lambda column: column.map(order), kind="stable")
+    table = _named(estimates(rows)).sort_values("analysis", key=lambda column: column.map(order), kind="stable")
     setting = ["data", "split", "items", "time", "steps", "noise", "protocol"]
-    for key, some in found.groupby(setting, dropna=False, sort=False):
+    for key, some in table.groupby(setting, dropna=False, sort=False):
         parts = [f"{each:g} steps" if isinstance(each, float) else str(each) for each in _present((*key[:2], *key[3:]))]
         console.print(_estimates_table(", ".join(parts), some))
     compared = differences(rows)
@@ -161,15 +161,15 @@ def _present(values: tuple[Any, ...]) -> list[Any]:
     return [each for each in values if each == each and each is not None]
 
 
-def _named(found: pd.DataFrame) -> pd.DataFrame:
+def _named(table: pd.DataFrame) -> pd.DataFrame:
     """Estimates with the names of their conditions, in the paper's order; shared names get the configuration."""
     from cascaded.results.names import NAMES, display_name
 
-    columns = zip(found.method, found.lam, found.schedule, found.noise, strict=True)
-    found = found.assign(name=[display_name(*each) for each in columns], place=found.method.map(list(NAMES).index))
-    several = found.groupby("name").config.transform("nunique") > 1
-    found.loc[several, "name"] += ", config " + found.config[several]
-    return found.sort_values(["place", "lam"], kind="stable")
+    columns = zip(table.method, table.lam, table.schedule, table.noise, strict=True)
+    table = table.assign(name=[display_name(*each) for each in columns], place=table.method.map(list(NAMES).index))
+    several = table.groupby("name").config.transform("nunique") > 1
+    table.loc[several, "name"] += ", config " + table.config[several]
+    return table.sort_values(["place", "lam"], kind="stable")
 
 
 def _estimates_table(title: str, some: pd.DataFrame) -> Table:
@@ -196,14 +196,14 @@ def _row_name(row: Any) -> str:
     return f"{row.metric} ({', '.join(map(str, variant))})" if variant else row.metric
 
 
-def _differences_table(found: pd.DataFrame) -> Table:
+def _differences_table(differences: pd.DataFrame) -> Table:
     from rich.table import Table
 
     from cascaded.results.metrics import METRICS
     from cascaded.results.names import display_name
 
     table = Table("metric", "recording", "difference", "effect", "95 % interval", "over", title="paired differences")
-    for row in found.itertuples():
+    for row in differences.itertuples():
         metric = METRICS[row.metric]
         pair = [display_name(row.method_a, row.lam_a, row.schedule_a, row.noise)]
         pair += [display_name(row.method_b, row.lam_b, row.schedule_b, row.noise)]

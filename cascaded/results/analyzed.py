@@ -46,12 +46,14 @@ class Analyzed:
 
 def find_analyzed(places: Sequence[Path]) -> list[Analyzed]:
     """Everything in or below some folders that can be analyzed; folds that are all there are joined."""
-    found = []
+    analyzed = []
     for runs in group_folds(find_runs(places)):
         config = read_config(runs[0])
         traces, skipped = scan_traces(runs)
-        found.append(Analyzed(runs, config if len(runs) == 1 else replace(config, fold=None), tuple(traces), skipped))
-    return found
+        analyzed.append(
+            Analyzed(runs, config if len(runs) == 1 else replace(config, fold=None), tuple(traces), skipped)
+        )
+    return analyzed
 
 
 def run_keys(analyzed: Analyzed) -> dict[str, Any]:

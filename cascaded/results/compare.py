@@ -75,8 +75,8 @@ def difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
     both = a.merge(b, on=PAIR, suffixes=("_a", "_b"))
     values = (both.value_a - both.value_b).to_numpy()
     if len(values) >= FEW and np.isfinite(values).all():
-        found = paired(both.value_a.to_numpy(), both.value_b.to_numpy())
-        low, high, over = found.low, found.high, "seeds"
+        over_pairs = paired(both.value_a.to_numpy(), both.value_b.to_numpy())
+        low, high, over = over_pairs.low, over_pairs.high, "seeds"
     else:
         alike = (both.items_a == both.items_b).all()
         pairs = zip(both.draws_a, both.draws_b, strict=True)
@@ -102,9 +102,9 @@ def differences(
     for key, setting in _numbers(df).groupby(SETTING, dropna=False, sort=False):
         groups = list(setting.groupby(CONDITION, dropna=False))
         for (one, rows_a), (other, rows_b) in _pairs(groups, a, b):
-            found = difference(rows_a, rows_b)
-            if found["n_seeds"]:
-                rows.append([*key, *one, *other, *found.values()])
+            effect = difference(rows_a, rows_b)
+            if effect["n_seeds"]:
+                rows.append([*key, *one, *other, *effect.values()])
     names = [f"{name}_{side}" for side in "ab" for name in CONDITION]
     return pd.DataFrame(rows, columns=[*SETTING, *names, "effect", *INTERVAL])
 
@@ -120,12 +120,12 @@ def bands(df: pd.DataFrame) -> pd.DataFrame:
     """
     columns = [*SETTING, *CONDITION, "x", "value", "sem", "n_seeds"]
     points = _unique(df[df.x.notna()])
-    found = [
+    curves = [
         band for _, block in points.groupby([*SETTING, "config"], dropna=False, sort=False) for band in _block(block)
     ]
-    if not found:
+    if not curves:
         return pd.DataFrame(columns=pd.Index(columns))
-    return pd.concat(found, ignore_index=True)[columns]
+    return pd.concat(curves, ignore_index=True)[columns]
 
 
 def standard_error(values: Float[np.ndarray, "points seeds conditions"]) -> Float[np.ndarray, "points"]:

@@ -65,8 +65,8 @@ def write_gallery(file: Path, gallery: Gallery) -> None:
 
 def read_galleries(run: Path) -> list[Gallery]:
     """The galleries of a run; files that cannot be read are left out."""
-    found = [read_gallery(file) for file in sorted((run / "results" / "galleries").glob("*.safetensors"))]
-    return [gallery for gallery in found if gallery is not None]
+    galleries = [read_gallery(file) for file in sorted((run / "results" / "galleries").glob("*.safetensors"))]
+    return [gallery for gallery in galleries if gallery is not None]
 
 
 def read_gallery(file: Path) -> Gallery | None:

@@ -45,14 +45,14 @@ def run_analysis(
     for task in tasks:
         try:
             same = task.name in kept and kept[task.name][0] == task.digests
-            found = kept[task.name][1] if same else _with_keys(task.compute(), analyzed, task)
+            new = kept[task.name][1] if same else _with_keys(task.compute(), analyzed, task)
         except InputError as error:  # one trace that cannot be analyzed does not keep the others from it
             failures.append(Failure(analyzed.folder, name, task.name, str(error)))
             continue
-        if len(found):
-            rows.append(found)
-            sources[task.name] = {"traces": task.digests, "rows": [start, start + len(found)]}
-            start += len(found)
+        if len(new):
+            rows.append(new)
+            sources[task.name] = {"traces": task.digests, "rows": [start, start + len(new)]}
+            start += len(new)
     if not rows:
         file.unlink(missing_ok=True)  # of weights that are gone
     elif {name: each["traces"] for name, each in sources.items()} != {name: each[0] for name, each in kept.items()}:
