@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any
 
 import numpy as np
 
 from cascaded.report.explorer import Explorer, ExplorerNetwork
-from cascaded.report.page import ClaimRow, Missing, PageFigure, Report, RunRow, Section, effect
+from cascaded.report.page import Missing, PageFigure, Report, Section, effect
 
 ODD = (
     "<script>alert(1)</script>",
@@ -17,7 +18,7 @@ ODD = (
 PLAIN = ("CascadedTD(0)", "CascadedTD(1)", "CascadedCE", "Shallow-Deep")
 NETWORKS = (*PLAIN, *ODD)
 HUES = ("#0072b2", "#d55e00", "#009e73", "#b8578f", "#8a6d00", "#4f7f94", "#b2483c")
-COLOURS: dict[str, str] = dict(zip(NETWORKS, HUES, strict=True))
+COLORS: dict[str, str] = dict(zip(NETWORKS, HUES, strict=True))
 CLASSES = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", ODD[0], ODD[2])
 
 
@@ -33,7 +34,7 @@ def made_report(explorers: bool = True) -> Report:
         title="Anytime prediction on cluttered digits",
         findings=findings,
         context="1,000 test images of clutter, 2 seeds per network.",
-        colours=COLOURS,
+        colors=COLORS,
         first=made_figure("accuracy", "Accuracy per step"),
         sections=made_sections(),
         claims=made_claims(),
@@ -44,11 +45,11 @@ def made_report(explorers: bool = True) -> Report:
     )
 
 
-def made_runs() -> tuple[RunRow, ...]:
-    facts = {"seed": "0", "data": "clutter", "architecture": "resnet18, width 8", "epochs": "40", "trained in": "62 s"}
+def made_runs() -> tuple[dict[str, str], ...]:
+    facts = {"data": "clutter", "architecture": "resnet18, width 8", "epochs": "40", "training time": "62 s"}
     facts |= {"accuracy": "91.2 %", "recorded": "test, out of distribution", "device": "2 cores"}
     return tuple(
-        RunRow(f"runs/{network}-{seed}", network, {**facts, "seed": str(seed)})
+        {"network": network, "run": f"runs/{network}-{seed}", "seed": str(seed), **facts}
         for network in NETWORKS
         for seed in (0, 1)
     )
@@ -75,19 +76,21 @@ def made_figure(key: str, title: str, *more: PageFigure) -> PageFigure:
     return PageFigure(title, caption, _drawing(title), files, tuple(more), table)
 
 
-def made_claims() -> tuple[ClaimRow, ...]:
+def made_claims() -> tuple[dict[str, Any], ...]:
     first = "Cascaded networks trained with TD are faster than serial ones at the same accuracy."
     second = "A lambda below 1 is better than 1."
     last = f"Latency follows how typical an image is, even of {ODD[0]}."
     record = "cascaded record runs/a --embeddings"
     points, rho = effect(12.34, 8.1, 16.5, "points"), effect(-0.0241, -0.05, -0.001, "rho")
     some = effect(4.2, -0.3, 8.9, "points")
-    return (
-        ClaimRow("C1", first, "threshold, clutter", points, "2 seeds", "+9 points", "supported"),
-        ClaimRow("C1", first, "deadline, clutter", some, "1000 images", "+6 points", "inconclusive"),
-        ClaimRow("C2", second, "lambda 0 against 1", rho, "images", "+0.03", "contradicted"),
-        ClaimRow("C5", last, "no distances were measured", None, "", "rho 0.42", "not measured", record),
+    names = ("claim", "statement", "what", "effect", "interval_over", "paper", "verdict", "command")
+    rows = (
+        ("C1", first, "threshold, clutter", points, "2 seeds", "+9 points", "supported", ""),
+        ("C1", first, "deadline, clutter", some, "1000 images", "+6 points", "inconclusive", ""),
+        ("C2", second, "lambda 0 against 1", rho, "images", "+0.03", "contradicted", ""),
+        ("C5", last, "no distances were measured", None, "", "rho 0.42", "not measured", record),
     )
+    return tuple(dict(zip(names, row, strict=True)) for row in rows)
 
 
 def made_explorer(data: str = "clutter test", classes: int = 10, items: int = 30, side: int = 7) -> Explorer:
@@ -117,7 +120,7 @@ def made_network(name: str, labels: tuple[int, ...], classes: int, steps: int, s
     convergence = np.broadcast_to((ages / 3).clip(0, 1), (steps, items, stages)).astype(np.float32)
     final = rng.integers(0, 256, (items, stages, side, side))
     maps = (final * convergence[..., None, None]).astype(np.uint8)
-    return ExplorerNetwork(name, COLOURS[name], probabilities.astype(np.float32), maps, convergence)
+    return ExplorerNetwork(name, COLORS[name], probabilities.astype(np.float32), maps, convergence)
 
 
 def _drawing(title: str) -> str:

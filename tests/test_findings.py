@@ -57,7 +57,7 @@ def test_of_several_data_sets_each_has_a_sentence_the_one_with_most_networks_fir
     assert first.startswith("On cifar10, after ")
     assert second.startswith("On digits, after ")
     assert context(rows) == "1,000 test images of cifar10, 3 seeds per network."
-    assert set(main_rows(rows)["data"]) == {"cifar10", "digits"}
+    assert [set(own["data"]) for own in main_rows(rows)] == [{"cifar10"}, {"digits"}]
 
 
 def test_validation_images_count_only_where_there_are_no_others():
@@ -70,4 +70,4 @@ def test_validation_images_count_only_where_there_are_no_others():
 def test_without_results_nothing_was_found():
     assert findings(empty()) == ()
     assert context(empty()) == ""
-    assert main_rows(empty()).empty
+    assert main_rows(empty()) == []

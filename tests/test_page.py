@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from cascaded.report.page import Report, effect, render, write_page
-from tests.made_report import COLOURS, NETWORKS, ODD, made_claims, made_explorer, made_report
+from tests.made_report import COLORS, NETWORKS, ODD, made_claims, made_explorer, made_report
 
 
 class Read(HTMLParser):
@@ -74,7 +74,7 @@ def test_odd_names_end_no_tag_and_no_script(read, text):
     assert text.count("<script") == text.count("</script>") == 6  # five of its own, and the data
     data = json.loads(read.data)
     assert [model["model"] for model in data["sets"][0]["models"]] == list(NETWORKS)
-    assert data["colours"] == COLOURS
+    assert data["colors"] == COLORS
 
 
 def test_names_that_are_not_text_do_not_stop_the_page(tmp_path):
@@ -111,11 +111,11 @@ def test_what_is_missing_is_named_with_the_command_that_fills_it(report, read):
         for item in section.missing:
             assert any(item.what in part for part in read.text)
             assert item.command in read.text
-    assert made_claims()[-1].command in read.text
+    assert made_claims()[-1]["command"] in read.text
 
 
 def test_effects_have_their_intervals_and_units(text):
-    first, second, small, absent = (row.effect for row in made_claims())
+    first, second, small, absent = (row["effect"] for row in made_claims())
     assert (first.value, first.interval) == ("+12.3 points", "8.1 to 16.5")
     assert (second.value, second.interval) == ("+4.2 points", "\N{MINUS SIGN}0.3 to 8.9")
     assert (small.value, small.interval) == ("\N{MINUS SIGN}0.024 rho", "\N{MINUS SIGN}0.050 to \N{MINUS SIGN}0.001")

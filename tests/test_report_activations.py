@@ -56,7 +56,7 @@ def test_probabilities_are_the_softmax_of_the_logits(tmp_path):
     assert (explorer.data, explorer.classes, explorer.labels) == ("digits test", CLASSES, (0, 1, 2))
     assert (explorer.images == own.images[:, 0, :, :, None]).all()
     assert (network.maps == own.maps).all()
-    assert (network.name, network.colour) == ("CascadedTD(0)", color("cascaded-td", 0.0))
+    assert (network.name, network.color) == ("CascadedTD(0)", color("cascaded-td", 0.0))
     assert notes == []
 
 

@@ -57,22 +57,22 @@ def _images(own: Activations) -> tuple[object, ...]:
 def _order(own: Activations) -> tuple[int, float]:
     """The two that differ most come first: TD with the lowest lambda, then cross-entropy at the last step."""
     first = ["cascaded-td", "cascaded-ce"]
-    method, lam = own.provenance.method, _lam(own)
+    method, lam = own.provenance.method, last_lam(own.provenance.lam)
     lowest = lam is not None and lam < 1
     return (first.index(method) if method in first and (lowest or method == first[1]) else 2), lam or 0.0
 
 
-def _lam(own: Activations) -> float | None:
-    lam = own.provenance.lam
+def last_lam(lam: float | tuple[float, ...] | None) -> float | None:
+    """The lambda of a network; of a schedule of lambdas its last."""
     return lam[-1] if isinstance(lam, tuple) else lam
 
 
 def _name(own: Activations) -> str:
-    name = display_name(own.provenance.method, _lam(own), own.config.schedule)
+    name = display_name(own.provenance.method, last_lam(own.provenance.lam), own.config.schedule)
     return name if own.config.time == "coarse" else f"{name}, {own.config.kernel}"
 
 
 def _network(own: Activations) -> ExplorerNetwork:
     probabilities = softmax(own.logits).astype(np.float32)
-    colour = color(own.provenance.method, _lam(own), own.config.schedule)
-    return ExplorerNetwork(_name(own), colour, probabilities, own.maps, own.convergence)
+    own_color = color(own.provenance.method, last_lam(own.provenance.lam), own.config.schedule)
+    return ExplorerNetwork(_name(own), own_color, probabilities, own.maps, own.convergence)

@@ -31,14 +31,14 @@ class ExplorerNetwork:
 
     Attributes:
         name: As everywhere on the page.
-        colour: `#rrggbb`.
+        color: `#rrggbb`.
         probabilities: Per step, image and class.
         maps: Activations of the stem and every block as small grey images, the stem first.
         convergence: How close each of them is to its final value, from 0 to 1.
     """
 
     name: str
-    colour: str
+    color: str
     probabilities: Float32[np.ndarray, "time items classes"]
     maps: UInt8[np.ndarray, "time items stages side side"]
     convergence: Float32[np.ndarray, "time items stages"]

@@ -33,10 +33,9 @@ def context(table: pd.DataFrame) -> str:
     return ""
 
 
-def main_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies per step in whole steps, of all data sets: the rows behind the findings."""
-    parts = [rows for _, rows in _by_data(table)]
-    return pd.concat(parts) if parts else table.head(0)
+def main_rows(table: pd.DataFrame) -> list[pd.DataFrame]:
+    """The rows behind each finding: accuracies per step of one data set, in whole steps."""
+    return [rows for _, rows in _by_data(table)]
 
 
 def _by_data(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

@@ -11,18 +11,18 @@ from cascaded.figures.images import Row, gallery
 from cascaded.report.page import PageFigure
 from cascaded.report.sections import page_figure
 from cascaded.results.galleries import Gallery, read_galleries
-from cascaded.results.names import display_name
+from cascaded.results.names import NAMES, display_name
 
 CAPTION = (
-    "The images that settle first and last, with their class and step. Fast images are often typical views, slow ones "
-    "cluttered, cropped or unusual."
+    "The images that settle first and last, with their class and step. In the paper, fast images are typical views and "
+    "slow ones cluttered, cropped or unusual."
 )
 
 
 def gallery_figures(folders: Sequence[Path], out: Path) -> list[PageFigure]:
     """One figure with the images of the first network; those of the other networks are folded away below it."""
     found: dict[str, Gallery] = {}
-    for each in (each for folder in folders for each in _finest(read_galleries(folder))):
+    for each in sorted((each for folder in folders for each in _finest(read_galleries(folder))), key=_order):
         found.setdefault(display_name(each.keys["method"], each.keys["lam"], each.keys["schedule"]), each)
     made = [_figure(name, each, number, out) for number, (name, each) in enumerate(found.items())]
     if not made:
@@ -35,6 +35,11 @@ def _finest(galleries: Sequence[Gallery]) -> list[Gallery]:
     """Those in fine time where there are some: with few steps many images share a latency. Test images come first."""
     fine = [each for each in galleries if each.keys["time"] == "fine"] or list(galleries)
     return sorted(fine, key=lambda each: each.keys["split"] == "validation")[:1]
+
+
+def _order(own: Gallery) -> tuple[int, float]:
+    """As figures order networks: by method, then by lambda."""
+    return list(NAMES).index(own.keys["method"]), own.keys["lam"] or 0.0
 
 
 def _figure(name: str, own: Gallery, number: int, out: Path) -> PageFigure:

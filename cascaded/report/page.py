@@ -7,8 +7,9 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -64,15 +65,6 @@ class Section:
 
 
 @dataclass(frozen=True)
-class RunRow:
-    """A run in the table of networks; `facts` have the same headings in every row."""
-
-    folder: str
-    network: str
-    facts: dict[str, str]
-
-
-@dataclass(frozen=True)
 class Effect:
     """A measured effect as text, and its place on a scale from -1 to 1 around zero."""
 
@@ -84,20 +76,6 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class ClaimRow:
-    """One measurement behind a claim of the paper: a row of `paper.claims.evaluate` as text."""
-
-    claim: str
-    statement: str
-    what: str
-    effect: Effect | None
-    interval_over: str
-    paper: str
-    verdict: str
-    command: str = ""
-
-
-@dataclass(frozen=True)
 class Report:
     """Everything on the page.
 
@@ -105,11 +83,12 @@ class Report:
         title: Its heading.
         findings: What was found, in sentences made from the numbers; the first is printed large.
         context: What the findings were measured on.
-        colours: The color of every network, as `#rrggbb`, in the order of the legend.
+        colors: The color of every network, as `#rrggbb`, in the order of the legend.
         first: The figure of the first screen.
         sections: The other figures.
-        claims: The comparison with the paper.
-        runs: The networks.
+        claims: The comparison with the paper: claim, statement, what, effect (an `Effect`), interval_over, paper,
+            verdict and command of every measurement.
+        runs: The networks: `network`, `run` and further columns, the same in every row.
         explorers: Recorded activations, one set of images each.
         explorer_missing: What has to be recorded for the explorer.
         made_with: Versions by name.
@@ -118,11 +97,11 @@ class Report:
     title: str
     findings: tuple[str, ...] = ()
     context: str = ""
-    colours: Mapping[str, str] = field(default_factory=dict)
+    colors: Mapping[str, str] = field(default_factory=dict)
     first: PageFigure | None = None
     sections: tuple[Section, ...] = ()
-    claims: tuple[ClaimRow, ...] = ()
-    runs: tuple[RunRow, ...] = ()
+    claims: tuple[dict[str, Any], ...] = ()
+    runs: tuple[dict[str, str], ...] = ()
     explorers: tuple[Explorer, ...] = ()
     explorer_missing: tuple[Missing, ...] = ()
     made_with: Mapping[str, str] = field(default_factory=dict)
@@ -147,7 +126,7 @@ def render(report: Report, figures: str = "figures") -> str:
     """The page as text; equal reports give equal pages."""
     scripts = {name: _read(f"{name}.js") for name in SCRIPTS}
     explorer = packed(report.explorers)
-    colours = {network.name: network.colour for each in report.explorers for network in each.networks}
+    colors = {network.name: network.color for each in report.explorers for network in each.networks}
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -160,11 +139,11 @@ def render(report: Report, figures: str = "figures") -> str:
         policy=_policy(scripts.values()),
         style=Markup(_read("style.css")),
         scripts={name: Markup(text) for name, text in scripts.items()},
-        claims=_by_claim(report.claims),
+        claims=[(claim, list(rows)) for claim, rows in itertools.groupby(report.claims, itemgetter("claim"))],
         beside=f"{figures}/" if figures else "",
         inline=Markup,
         explorer=explorer,
-        explorer_data=Markup(_script_data({"sets": explorer["sets"], "colours": colours})),
+        explorer_data=Markup(_script_data({"sets": explorer["sets"], "colors": colors})),
     )
 
 
@@ -186,10 +165,6 @@ def effect(value: float, low: float, high: float, unit: str) -> Effect | None:
 
 def _number(value: float, digits: int, sign: str = "") -> str:
     return f"{value:{sign}.{digits}f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _by_claim(rows: Sequence[ClaimRow]) -> list[tuple[str, list[ClaimRow]]]:
-    return [(claim, list(group)) for claim, group in itertools.groupby(rows, key=lambda row: row.claim)]
 
 
 def _script_data(content: Any) -> str:

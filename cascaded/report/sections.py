@@ -50,7 +50,7 @@ class FigureSpec:
     def is_in(self, table: pd.DataFrame) -> bool:
         """Whether the table has the rows that it needs."""
         rows = table[(table["analysis"] == self.analysis) & (table["metric"] == self.metric)]
-        return len(rows) > 0 and (self.key != "lambda" or rows["lam"].nunique() > 1)
+        return len(rows) > 0 and (self.key != "lambda" or rows.groupby("data")["lam"].nunique().max() > 1)
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,17 @@ def _stopping_rules(table: pd.DataFrame) -> Figure:
     return stopping_rules(table[(table["time"] == ("fine" if fine else "coarse")) | serial])
 
 
+def _lambda_effect(table: pd.DataFrame) -> Figure:
+    """Data sets on which several lambdas were trained."""
+    lambdas = table.groupby("data")["lam"].transform("nunique")
+    return lambda_effect(table[lambdas > 1])
+
+
 DRAW: dict[str, Callable[[pd.DataFrame], Figure]] = {
     "accuracy-per-step": accuracy_per_step,
     "speed-accuracy": speed_accuracy,
     "speed-accuracy-operations": partial(speed_accuracy, unit="operations"),
-    "lambda": lambda_effect,
+    "lambda": _lambda_effect,
     "settled": settled,
     "prototypicality": prototypicality,
     "latency-by-decile": latency_by_decile,

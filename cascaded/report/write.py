@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ from cascaded import __version__
 from cascaded.figures.activations import schedules
 from cascaded.figures.style import color
 from cascaded.files import read_json, write_json
-from cascaded.progress import minutes
-from cascaded.report.activations import explorers, find_activations
+from cascaded.progress import counted, minutes
+from cascaded.report.activations import explorers, find_activations, last_lam
 from cascaded.report.findings import context, findings, main_rows
 from cascaded.report.galleries import gallery_figures
 from cascaded.report.missing import missing_activations, missing_analyses
-from cascaded.report.page import ClaimRow, PageFigure, Report, RunRow, Section, effect, write_page
-from cascaded.report.sections import FIRST, SECTIONS, SectionSpec, draw, page_figure
+from cascaded.report.page import PageFigure, Report, Section, effect, write_page
+from cascaded.report.sections import DRAW, FIRST, SECTIONS, SectionSpec, draw, page_figure
 from cascaded.results.analyzed import Analyzed, find_analyzed
 from cascaded.results.metrics import METRICS
 from cascaded.results.names import NAMES, display_name
@@ -61,18 +62,17 @@ def write_report(
     recorded, notes = find_activations(runs)
     notes += [f"{each.name}: {why}" for each in analyzed for why in each.skipped.values()]
     folder = out / FIGURES
-    first = main_rows(table)
     sections = [_section(spec, table, analyzed, folder, on_progress) for spec in SECTIONS]
     sections += [*_schedules(recorded, folder), *_not_measured(analyzed, places, notes)]
     report = Report(
         title=title or _title(runs),
         findings=findings(table),
         context=context(table),
-        colours=_colours(table, runs),
-        first=draw(FIRST, first, folder) if len(first) else None,
+        colors=_colors(table, runs),
+        first=_first(table, folder),
         sections=tuple(each for each in sections if each.figures or each.missing or each.notes),
         claims=() if claims is None else tuple(_claim(row) for row in claims.to_dict("records")),
-        runs=_run_rows(runs),
+        runs=_runs(runs),
         explorers=explorers(recorded),
         explorer_missing=() if recorded else (missing_activations(places),),
         made_with={"cascaded": __version__, **_made_with(runs[0])},
@@ -82,6 +82,19 @@ def write_report(
     drawn = [figure for each in report.sections for figure in each.figures] + ([report.first] if report.first else [])
     _remove_others(folder, sorted(name for each in drawn for name in _files(each)))
     return file
+
+
+def _first(table: pd.DataFrame, folder: Path) -> PageFigure | None:
+    """Accuracy per step on the data set of the first finding; other data sets are folded away below it."""
+    main, *others = main_rows(table) or [table.head(0)]
+    if main.empty:
+        return None
+    figure = draw(FIRST, main, folder)
+    if not others:
+        return figure
+    drawn = DRAW[FIRST.key](pd.concat(others))
+    more = page_figure(drawn, f"{FIRST.key}-other-data", "Other data sets", FIRST.caption, folder)
+    return replace(figure, more=(more,))
 
 
 def _section(
@@ -105,7 +118,7 @@ def without_validation(table: pd.DataFrame) -> pd.DataFrame:
 def _schedules(recorded: Sequence[Activations], folder: Path) -> list[Section]:
     for own in (each for each in recorded if len(each.cascaded)):
         figure = schedules({"serial": own.serial, "cascaded": own.cascaded})
-        name = display_name(own.provenance.method, _lam(own.provenance.lam))
+        name = display_name(own.provenance.method, last_lam(own.provenance.lam))
         drawn = page_figure(figure, "schedules", f"Blocks of {name} per step", SCHEDULES, folder)
         return [Section("schedules", "Two schedules", "", (drawn,))]
     return []
@@ -123,62 +136,51 @@ def _title(runs: Sequence[Path]) -> str:
     return f"Anytime prediction on {', '.join(data[:3])}{' and more' if len(data) > 3 else ''}"
 
 
-def _colours(table: pd.DataFrame, runs: Sequence[Path]) -> dict[str, str]:
+def _colors(table: pd.DataFrame, runs: Sequence[Path]) -> dict[str, str]:
     """Names and colors of all networks, as figures have them."""
     configs = [read_run_file(run).config for run in runs]
-    keys = [(config.method, _lam(config.lam), None) for config in configs]
+    keys = [(config.method, last_lam(config.lam), None) for config in configs]
     keys += table[["method", "lam", "schedule"]].drop_duplicates().itertuples(index=False, name=None)
     order = [method for method in NAMES if any(key[0] == method for key in keys)]
     keys.sort(key=lambda key: (order.index(key[0]) if key[0] in order else len(order), key[1] or 0.0))
     return {display_name(*key): color(*key) for key in keys}
 
 
-def _lam(lam: Any) -> float | None:
-    return lam[-1] if isinstance(lam, tuple) else lam
-
-
-def _claim(row: dict[str, Any]) -> ClaimRow:
-    words = [row["label"], " against ".join(filter(None, (row["a"], row["b"]))), row["data"]]
-    what = ", ".join(filter(None, words)) + (f" ({row['note']})" if row["note"] else "")
-    seeds = f"{row['n_seeds']:.0f} seeds" if row["interval_over"] == "seeds" else row["interval_over"]
+def _claim(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the claims as the page writes it."""
+    words = [row["label"], " against ".join(filter(None, (row["a"], row["b"]))), row["data"], row["note"]]
+    seeds = counted(int(row["n_seeds"]), "seed") if row["interval_over"] == "seeds" else row["interval_over"]
     paper = effect(row["paper"], float("nan"), float("nan"), row["unit"])
-    return ClaimRow(
-        claim=row["claim"],
-        statement=row["statement"],
-        what=what or "not measured by these runs",
-        effect=effect(row["effect"], row["low"], row["high"], row["unit"]),
-        interval_over="" if seeds == "none" else seeds,
-        paper=f"{paper.value} ({row['paper_data']})" if paper else "",
-        verdict=row["verdict"],
-        command=row["command"],
-    )
+    return {
+        **row,
+        "what": ", ".join(filter(None, words)) or "not measured by these runs",
+        "effect": effect(row["effect"], row["low"], row["high"], row["unit"]),
+        "interval_over": seeds.replace("none", ""),
+        "paper": f"{paper.value} ({row['paper_data']})" if paper else "",
+    }
 
 
-def _run_rows(runs: Sequence[Path]) -> tuple[RunRow, ...]:
+def _runs(runs: Sequence[Path]) -> tuple[dict[str, str], ...]:
     """The table of networks, without columns that are empty."""
-    rows = [_run_row(run) for run in runs]
-    used = [name for name in rows[0].facts if any(row.facts[name] for row in rows)]
-    return tuple(RunRow(row.folder, row.network, {name: row.facts[name] for name in used}) for row in rows)
+    rows = [_run(run) for run in runs]
+    used = [name for name in rows[0] if any(row[name] for row in rows)]
+    return tuple({name: row[name] for name in used} for row in rows)
 
 
-def _run_row(run: Path) -> RunRow:
-    """A run in the table of networks."""
-    content = read_run_file(run)
-    config, metrics = content.config, read_metrics(run)
-    last = metrics[-1] if metrics else {}
-    accuracy = (last.get("test") or last.get("accuracy") or content.accuracy or [float("nan")])[-1]
-    epochs = f"{last['epoch']} of {config.epochs}" if last and not is_done(run) else str(config.epochs)
-    facts = {
-        "accuracy": METRICS["accuracy"].format(accuracy) if accuracy == accuracy else "",
+def _run(run: Path) -> dict[str, str]:
+    content, metrics = read_run_file(run), read_metrics(run)
+    config, last = content.config, metrics[-1] if metrics else {}
+    accuracy = last.get("test") or last.get("accuracy") or content.accuracy
+    return {
+        "network": display_name(config.method, last_lam(config.lam)),
+        "run": run.as_posix(),
+        "accuracy": METRICS["accuracy"].format(accuracy[-1]) if accuracy else "",
         "data": Path(config.data).name,
         "architecture": f"{config.arch}, width {config.width}",
-        "seed": str(config.seed)
-        if config.fold is None
-        else f"{config.seed}, fold {config.fold[0]} of {config.fold[1]}",
-        "epochs": epochs,
+        "seed": str(config.seed),
+        "epochs": f"{last['epoch']} of {config.epochs}" if last and not is_done(run) else str(config.epochs),
         "training time": minutes(last["seconds"]) if "seconds" in last else "",
     }
-    return RunRow(run.as_posix(), display_name(config.method, _lam(config.lam)), facts)
 
 
 def _made_with(run: Path) -> dict[str, str]:

@@ -3,8 +3,8 @@
   const ROWS = 6; // bars, where there are more classes than can be shown
   const ALL = 10;
   const at = (id) => document.getElementById(`explorer-${id}`);
-  const { sets, colours } = JSON.parse(at("data").textContent);
-  const networkOf = unpacker(new Map(Object.entries(colours)));
+  const { sets, colors } = JSON.parse(at("data").textContent);
+  const networkOf = unpacker(new Map(Object.entries(colors)));
   const box = at("box");
   const sides = [...box.querySelectorAll(".side")].map((root) => ({
     root,
@@ -134,11 +134,11 @@
         { length: network.steps },
         (_, step) => `${across(step + 1).toFixed(1)} ${up(network.probability(step + 1, now.item, place)).toFixed(1)}`,
       );
-      const line = { d: `M${points.join("L")}`, stroke: network.colour, class: network === side.network ? "line" : "line pale" };
+      const line = { d: `M${points.join("L")}`, stroke: network.color, class: network === side.network ? "line" : "line pale" };
       parts.push(drawn("path", line));
     }
     side.cursor = drawn("path", { class: "cursor" });
-    side.dot = drawn("circle", { r: 4.5, fill: side.network.colour });
+    side.dot = drawn("circle", { r: 4.5, fill: side.network.color });
     side.truth = place;
     side.plot.replaceChildren(...parts, side.cursor, side.dot);
   }
@@ -153,7 +153,7 @@
       return { root, fill, pen: canvas.getContext("2d") };
     });
     side.blocks.replaceChildren(...side.stages.map((each) => each.root));
-    side.shades = shades(side.network.colour);
+    side.shades = shades(side.network.color);
   }
 
   function lay() {
@@ -162,7 +162,7 @@
     const places = shownPlaces();
     now.width = sides[0].plot.clientWidth || now.width; // text in the plot is as large as on the page
     for (const side of sides) {
-      side.root.style.setProperty("--model", side.network.colour);
+      side.root.style.setProperty("--model", side.network.color);
       side.printed.textContent = side.network.name;
       layBars(side, places);
       layPlot(side, shown[now.item].indexOf(label));

@@ -19,9 +19,9 @@ const short = (name, most) => {
   return `${letters.slice(0, most - tail - 1).join("")}…${letters.slice(letters.length - tail).join("")}`;
 };
 
-// 256 shades from nearly black through the network's colour to nearly white
-function shades(colour) {
-  const middle = [1, 3, 5].map((place) => parseInt(colour.slice(place, place + 2), 16));
+// 256 shades from nearly black through the network's color to nearly white
+function shades(color) {
+  const middle = [1, 3, 5].map((place) => parseInt(color.slice(place, place + 2), 16));
   const mix = (a, b, share) => a + (b - a) * share;
   return Array.from({ length: 256 }, (_, shade) =>
     middle.map((value) => (shade < 128 ? mix(16, value, shade / 128) : mix(value, 250, (shade - 128) / 127))),

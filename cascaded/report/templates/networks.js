@@ -1,6 +1,6 @@
 "use strict";
 // The predictions and activations of a network for every image and step, from packed bytes; unpacked on first use.
-const unpacker = (colours) => {
+const unpacker = (colors) => {
   async function inflated(text) {
     const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -19,7 +19,7 @@ const unpacker = (colours) => {
     const from = (step, place) => (Math.min(step, model.steps) - 1) * width + place;
     const network = {
       name: model.model,
-      colour: colours.get(model.model) ?? "#808080",
+      color: colors.get(model.model) ?? "#808080",
       steps: model.steps,
       stages,
       side: model.side,

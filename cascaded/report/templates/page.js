@@ -2,7 +2,7 @@
 (() => {
   const root = document.documentElement;
 
-  // colours: as the system has them, light, dark
+  // colors: as the system has them, light, dark
   const themes = ["auto", "light", "dark"];
   const button = document.getElementById("page-theme");
   const theme = () => root.dataset.theme ?? "auto";

@@ -1,5 +1,5 @@
 "use strict";
-// runs before the first paint: show what needs scripts, and apply the stored colour choice
+// runs before the first paint: show what needs scripts, and apply the stored color choice
 document.documentElement.classList.add("script");
 try {
   const theme = localStorage.getItem("cascaded-theme");
