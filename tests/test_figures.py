@@ -189,7 +189,7 @@ def test_networks_trained_with_noise_stand_apart_from_those_trained_without(tabl
     trained = table.assign(train_noise=table.noise, config="fedcba987654")
     assert titles(figures.persistent_noise(trained)) == [""]
     fig = figures.persistent_noise(pd.concat([table, trained]))
-    assert titles(fig) == ["trained without noise", "trained with the same noise"]
+    assert titles(fig) == ["trained with the same noise", "trained without noise"]
 
 
 def test_our_values_stand_beside_the_papers(table):

@@ -40,7 +40,8 @@ def lambda_effect(df: pd.DataFrame) -> Figure:
     found = found[found["method"].str.fullmatch("(cascaded|serial)-(td|ce)")]
     if (found["time"] == "coarse").any():  # both kinds of time end at the same output
         found = found[found["time"] == "coarse"]
-    if found["lam"].nunique() < 2:
+    found = found[found.groupby("data")["lam"].transform("nunique") > 1]
+    if found.empty:
         raise InputError("the table has fewer than two values of lambda: run cascaded sweep --lam 0 0.5 1")
     found["name"] = [display_name(row.method, None, row.schedule) for row in found.itertuples()]
     parts = base.panels(found, (), ["name", "lam"])

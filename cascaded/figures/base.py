@@ -88,7 +88,8 @@ def panels(
     varying = [column for column in columns if column == "name" or df[column].nunique(dropna=False) > 1]
     if not varying:
         return [("", df)]
-    groups = df.groupby(varying, dropna=False, sort=False)
+    order = [column for column in varying if column != "name"]  # names have the order of the methods
+    groups = (df.sort_values(order, kind="stable") if order else df).groupby(varying, dropna=False, sort=False)
     return [(", ".join(_words(group, varying)), group) for _, group in groups]
 
 
