@@ -51,6 +51,17 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
         raise
 
 
+def check_writable(folder: Path, size: int = 4 << 20) -> None:
+    """Write a file of some bytes into a folder and remove it: a full disk or a read-only folder is an `InputError`."""
+    file = folder / f".probe.{platform.node()}.{os.getpid()}"
+    try:
+        write_whole(file, lambda part: part.write_bytes(bytes(size)))
+    except InputError as error:
+        reason = getattr(error.__cause__, "strerror", None) or error.__cause__
+        raise InputError(f"{folder} cannot be written ({reason}): make room, or choose another folder") from error
+    file.unlink()
+
+
 def write_json(file: Path, content: Any) -> None:
     """Write JSON as people read it, whole or not at all."""
     write_whole(file, lambda part: part.write_text(json.dumps(content, indent=2) + "\n"))

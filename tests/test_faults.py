@@ -86,11 +86,12 @@ def check_refused(code: int, said: str) -> None:
 Command = Callable[[Path, Path], list[object]]
 """From a prepared folder and the place to write to, what is typed."""
 
-TRAIN = ["train", "--data", "digits", "--width", "4", "--epochs", "1", "--limit", "320", "--threads", "1"]
+TRAIN = ["--width", "4", "--epochs", "1", "--max-images", "320", "--threads", "1"]
 SMALL = ["--scale", "smoke", "--num-workers", "1"]
 
 COMMANDS: dict[str, Command] = {
-    "train": lambda made, out: [*TRAIN, "--out", out],
+    "train": lambda made, out: ["train", *TRAIN, "--out", out],
+    "sweep": lambda made, out: ["sweep", *TRAIN, "--seeds", "0", "1", "--out", out],
     "predict": lambda made, out: ["predict", made / "photo.png", "--model", made / "run", "--out", out],
     "models": lambda made, out: ["models", made / "run", "--save", out],
     "report": lambda made, out: ["report", made / "analysed", "--out", out],
@@ -121,7 +122,7 @@ def made(tiny_run, tmp_path, data, monkeypatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "reproduce"])  # it starts nine processes
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_full_disk_ends_in_a_sentence_and_leaves_what_was_there(name, made, tmp_path):
     before = contents(made)
     code, said = typed(COMMANDS[name](made, tmp_path / "out"), FULL)

@@ -14,9 +14,10 @@ import tyro
 from cascaded.cli import main as cli
 from cascaded.cli import sweep as command
 from cascaded.cli.train import prepare
+from cascaded.errors import InputError
 from cascaded.training import engines
 from cascaded.training.config import RECIPES, ExecutionConfig, RunConfig
-from cascaded.training.engines import Local
+from cascaded.training.engines import Local, Status, run_jobs
 from cascaded.training.runs import is_done, is_locked, locked, read_metrics, resume_command
 from cascaded.training.sweep import plan
 from tests.forked import code_of, forked, wait_until
@@ -28,7 +29,7 @@ TINY += ["--threads", "1"]  # two that wait for each other on cores that others 
 @pytest.fixture
 def sweep(tmp_path, monkeypatch):
     """`cascaded sweep` in this process, which has torch already; its runs have processes of their own."""
-    monkeypatch.setattr(command, "LOOK", 0.1)
+    monkeypatch.setattr(engines, "POLL_SECONDS", 0.1)
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["cascaded", "sweep", *TINY, "--out", str(tmp_path / "runs"), *arguments])
@@ -72,17 +73,30 @@ def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, c
     assert "is another run (epochs 1 -> 2)" in capsys.readouterr().err
 
 
-def test_a_run_that_says_nothing_before_it_fails_stops_no_other(tmp_path, monkeypatch, capsys):
-    jobs = {job: job.arguments() for job in plan(RECIPES["laptop"], ["cascaded-td"], [], [0, 1], tmp_path)}
-    engine = Local(slots=1, threads=1)
-    silent = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
-    monkeypatch.setattr(engines, "_process", lambda *_: subprocess.Popen(silent))
-    monkeypatch.setattr(command, "LOOK", 0.1)
-    states = dict.fromkeys(jobs, "waiting")
-    command._train_all(engine, jobs, states, outcomes := {})
-    assert list(states.values()) == ["failed", "failed"]
-    assert {outcome.code for outcome in outcomes.values()} == {-9}
-    assert "ended with code -9" in capsys.readouterr().err
+def test_a_run_that_is_killed_stops_no_other(tmp_path, monkeypatch):
+    jobs = plan(RECIPES["laptop"], ["cascaded-td"], [], [0, 1], tmp_path)
+    killed = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    monkeypatch.setattr(engines, "_process", lambda *_: subprocess.Popen(killed))
+    monkeypatch.setattr(engines, "POLL_SECONDS", 0.1)
+    statuses = run_jobs(jobs, engine=Local(slots=1, threads=1))
+    assert list(statuses.values()) == [Status("failed", "ended with code -9", "here")] * 2
+
+
+def test_the_first_run_that_cannot_write_ends_the_sweep(tmp_path, monkeypatch):
+    jobs, started = plan(RECIPES["laptop"], ["cascaded-td"], [], [0, 1, 2], tmp_path / "runs"), []
+    failing = [sys.executable, "-c", "import sys; sys.exit(2)"]
+    checks = iter([None, InputError("runs cannot be written (No space left on device)")])
+
+    def check(folder):
+        if error := next(checks):
+            raise error
+
+    monkeypatch.setattr(engines, "check_writable", check)
+    monkeypatch.setattr(engines, "_process", lambda folder, *_: (started.append(folder), subprocess.Popen(failing))[1])
+    monkeypatch.setattr(engines, "POLL_SECONDS", 0.1)
+    with pytest.raises(InputError, match="No space left"):
+        run_jobs(jobs, engine=Local(slots=1, threads=1))
+    assert started == [jobs[0].folder]
 
 
 @pytest.fixture
@@ -116,7 +130,7 @@ def test_a_dry_run_starts_nothing(sweep, tmp_path, capsys):
 
 def test_all_runs_of_a_sweep_have_the_batch_size_and_epochs_chosen_for_the_first(tmp_path, monkeypatch, capsys):
     started = {}
-    monkeypatch.setattr(command, "_train_all", lambda engine, waiting, *_: started.update(waiting))
+    monkeypatch.setattr(command, "_run", lambda jobs, *_: started.update(dict.fromkeys(jobs)) or {})
     words = [
         "--width",
         "2",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -18,21 +17,19 @@ from tyro.conf import DisallowNone, Fixed, Suppress
 from cascaded.cli.train import given_in
 from cascaded.cli.usage import value_of
 from cascaded.errors import InputError, at_least
-from cascaded.progress import cores, wide_console
+from cascaded.files import check_writable
+from cascaded.progress import wide_console
 from cascaded.shell import if_none, program
 from cascaded.traces.config import RecordingConfig
 from cascaded.training.config import DEFAULT_EXECUTION, FITTED, RECIPES, ExecutionConfig, RecipeName, RunConfig
 from cascaded.training.method import MethodName
 from cascaded.training.runs import has_config, is_done, read_config
-from cascaded.training.sweep import Job, State, plan
+from cascaded.training.sweep import Job, plan
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from cascaded.training.engines import Engine, Outcome
-
-LOOK = 0.5
-"""Seconds between two looks at what is running."""
+    from cascaded.training.engines import Status
 
 
 @dataclass(frozen=True)
@@ -100,6 +97,7 @@ def sweep(
         own = read_config(started.folder)
         shared = replace(shared, **{name: getattr(own, name) for name in FITTED if name not in given})
     elif not dry_run and recipe == "laptop":  # a dry run needs no data: it may not be here yet
+        check_writable(out)
         shared = _fitted(jobs[0].config, given)
     jobs = plan(shared, methods, lam, seeds, out, folds)
     recording = RecordingConfig(split="validation", kernel=kernel, steps=steps, embeddings=True, dtype=dtype)
@@ -107,8 +105,14 @@ def sweep(
         from cascaded.traces.protocols import check_config
 
         check_config(recording)
-    train_jobs(jobs, execution, engine=engine, address=address, num_workers=num_workers, dry_run=dry_run)
-    if folds is not None and not dry_run:
+    if dry_run:
+        from cascaded.training.engines import Status
+
+        _conclude({job: Status(job.state(), job.progress()) for job in jobs})
+        print("nothing was started: leave out --dry-run to start it")
+        return
+    _conclude(_run(jobs, execution, engine, address, num_workers))
+    if folds is not None:
         _record_folds(jobs, recording, execution.device)
         print(f"next: {program()} analyze {shlex.quote(str(out))}")
 
@@ -138,36 +142,6 @@ def prepare(words: Sequence[str]) -> Callable[..., None]:
     return partial(sweep, config=shared, given=given_in(words))
 
 
-def train_jobs(
-    jobs: Sequence[Job],
-    execution: ExecutionConfig = DEFAULT_EXECUTION,
-    *,
-    engine: Literal["local", "ray"] = "local",
-    address: str | None = None,
-    num_workers: int | None = None,
-    dry_run: bool = False,
-) -> None:
-    """Train some runs, with a table of their progress; raises `InputError` at the end if one has failed.
-
-    Args:
-        jobs: The runs. Those that are finished are skipped, and those that were interrupted are resumed.
-        execution: How each of them is computed.
-        engine: Processes of this machine, or a Ray cluster.
-        address: Of the cluster.
-        num_workers: Runs at a time on this machine.
-        dry_run: Only print what would be done.
-    """
-    # what is wrong with a run is raised before the first one starts
-    states: dict[Job, State] = {job: job.state() for job in jobs}
-    outcomes: dict[Job, Outcome] = {}
-    waiting = [job for job, state in states.items() if state == "waiting"]
-    if waiting and not dry_run:
-        made = _engine(engine, execution, min(num_workers or len(waiting), len(waiting)), address)
-        words = {job: job.arguments(replace(execution, threads=None)) for job in waiting}
-        _train_all(made, words, states, outcomes)
-    _conclude(states, outcomes, dry_run)
-
-
 def _fitted(config: RunConfig, given: Sequence[str]) -> RunConfig:
     """Batch size and epochs chosen once, so that they are the same for all runs."""
     from cascaded.training.fit import fit
@@ -178,94 +152,58 @@ def _fitted(config: RunConfig, given: Sequence[str]) -> RunConfig:
     return config
 
 
-def _engine(name: str, execution: ExecutionConfig, runs: int, address: str | None) -> Engine:
-    """What computes so many runs at a time; on this machine no more than it has cores or, if it has any, GPUs."""
-    from cascaded.training.engines import Local, Ray
-
-    on_gpu = execution.device in ("auto", "cuda")
-    if name == "ray":
-        return Ray(execution.threads or 1, on_gpu, address)
-    import torch
-
-    gpus = torch.cuda.device_count() if on_gpu else 0
-    slots = min(runs, gpus or cores())
-    return Local(slots, execution.threads or max(1, cores() // slots), gpus)
-
-
-def _train_all(
-    engine: Engine, waiting: Mapping[Job, list[str]], states: dict[Job, State], outcomes: dict[Job, Outcome]
-) -> None:
-    """Keep the engine busy until nothing is left."""
+def _run(
+    jobs: Sequence[Job], execution: ExecutionConfig, engine: str, address: str | None, num_workers: int | None
+) -> Mapping[Job, Status]:
+    """Train all runs, with a table of their progress, or one line per run that has ended."""
     from rich.console import Console
     from rich.live import Live
 
-    console = Console(stderr=True)
-    queue = list(waiting)
-    try:
-        with Live(console=console, transient=True, auto_refresh=False) as live:
-            while queue or "running" in states.values():
-                while queue and engine.has_room():
-                    job = queue.pop(0)
-                    engine.start(job, waiting[job])
-                    states[job] = "running"
-                for job, outcome in engine.ended().items():
-                    states[job], outcomes[job] = ("failed" if outcome.code else "done"), outcome
-                    if not console.is_terminal:
-                        told = _told(job, states[job], outcome)
-                        console.print(f"{job.folder}: {states[job]} {told}", highlight=False, soft_wrap=True)
-                if console.is_terminal:
-                    live.update(_table(states, outcomes), refresh=True)
-                time.sleep(LOOK)
-    except KeyboardInterrupt as stopped:
-        raise KeyboardInterrupt("interrupted: the same command goes on") from stopped
-    finally:
-        engine.stop()
+    from cascaded.training.engines import Ray, run_jobs
+
+    console, ended = Console(stderr=True), set[Job]()
+
+    def on_update(statuses: Mapping[Job, Status]) -> None:
+        if console.is_terminal:
+            live.update(_table(statuses), refresh=True)
+            return
+        for job, status in statuses.items():
+            if status.where and job not in ended:
+                ended.add(job)
+                console.print(f"{job.folder}: {status.state} {status.message}", markup=False, soft_wrap=True)
+
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        made = Ray(execution, address) if engine == "ray" else None
+        return run_jobs(jobs, execution, made, num_workers, on_update)
 
 
-def _conclude(states: dict[Job, State], outcomes: dict[Job, Outcome], dry_run: bool) -> None:
+def _conclude(statuses: Mapping[Job, Status]) -> None:
+    """Print the table; runs that failed are an error."""
     console = wide_console()
-    console.print(_table(states, outcomes))
-    counts = Counter(states.values())
+    console.print(_table(statuses))
+    counts = Counter(status.state for status in statuses.values())
     if counts["failed"]:
-        failed = next(job for job, state in states.items() if state == "failed")
+        failed = next(job for job, status in statuses.items() if status.state == "failed")
         raise InputError(
-            f"{counts['failed']} of {len(states)} runs failed, the first in {failed.folder}: see log.txt there, put it "
-            "right, and the same command goes on"
+            f"{counts['failed']} of {len(statuses)} runs failed, the first in {failed.folder}: see log.txt there, and "
+            "run the same command again to resume"
         )
-    if dry_run:
-        console.print("nothing was started: the same without --dry-run does it")
-    elif counts["elsewhere"]:
-        console.print(f"trained by another process: {counts['elsewhere']} of {len(states)}; run this again to see them")
+    if counts["elsewhere"]:
+        console.print(f"trained by another process: {counts['elsewhere']} of {len(statuses)}; run this again later")
 
 
-def _table(states: dict[Job, State], outcomes: dict[Job, Outcome]) -> Table:
+def _table(statuses: Mapping[Job, Status]) -> Table:
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
-    counts = Counter(states.values())
+    counts = Counter(status.state for status in statuses.values())
     title = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
     for heading in ("run", "seed", "state", "", "where"):
         table.add_column(heading)
     colours = {"done": "green", "failed": "red", "running": "cyan"}
-    for job, state in states.items():
-        colour = colours.get(state, "")
-        shown = f"[{colour}]{state}[/]" if colour else state
-        outcome = outcomes.get(job)
-        table.add_row(
-            job.name, str(job.config.seed), shown, _told(job, state, outcome), outcome.place if outcome else ""
-        )
+    for job, status in statuses.items():
+        state = f"[{colours[status.state]}]{status.state}[/]" if status.state in colours else status.state
+        table.add_row(job.name, str(job.config.seed), state, escape(status.message), status.where)
     return table
-
-
-def _told(job: Job, state: State, outcome: Outcome | None) -> str:
-    """How far a run is or, if it failed, the last it said."""
-    from rich.markup import escape
-
-    from cascaded.training.engines import LOG
-
-    if state != "failed" or outcome is None:
-        return job.progress()
-    log = job.folder / LOG
-    said = log.read_text(errors="replace").split("\n") if log.exists() else []
-    return escape(next((line for line in reversed(said) if line.strip()), f"ended with code {outcome.code}"))

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 from joblib import Parallel, delayed
 
 from cascaded import figures
 from cascaded.errors import InputError
+from cascaded.files import check_writable
 from cascaded.hub.shipped import NETWORKS
 from cascaded.paper.experiments import Experiment, Network
 from cascaded.paper.published import write_estimates
@@ -30,13 +29,12 @@ from cascaded.results.table import load
 from cascaded.results.tasks import Settings
 from cascaded.traces.config import RecordingConfig
 from cascaded.traces.record import record
-from cascaded.training.engines import Local
+from cascaded.training.engines import Status, run_jobs
 from cascaded.training.load import load_run
 from cascaded.training.loop import train
 from cascaded.training.runs import is_done, resolve_init
 from cascaded.training.sweep import Job
 
-POLL_SECONDS = 0.5
 RUNS, RESULTS = "runs", "results"
 Message = Callable[[str], object]
 
@@ -148,6 +146,7 @@ def reproduce(work: Reproduction, num_workers: int | None = None, on_message: Me
 
 def train_networks(work: Reproduction, num_workers: int | None = None) -> None:
     """Copy the networks that come with the package; train the others, one alone or with one worker in this process."""
+    check_writable(work.runs)
     for network in work.networks:
         if network.shipped:
             for folder in work.folders(network):
@@ -164,20 +163,14 @@ def train_networks(work: Reproduction, num_workers: int | None = None) -> None:
 
 def _train_jobs(jobs: Sequence[Job], num_workers: int | None) -> None:
     """Train networks in processes of their own, as many at a time as there are GPUs or cores."""
-    gpus = torch.cuda.device_count()
-    slots = min(num_workers or len(jobs), gpus or cores(), len(jobs))
-    engine, queue, failed = Local(slots, max(1, cores() // slots), gpus), list(jobs), []
-    try:
-        with progress("training", len(jobs)) as bar:
-            while queue or engine.running:
-                while queue and engine.has_room():
-                    engine.start(queue[0], queue.pop(0).arguments())
-                for job, ended in engine.ended().items():
-                    failed += [job.folder] if ended.code else []
-                    bar.advance(1, f"training: {job.folder}")
-                time.sleep(POLL_SECONDS)
-    finally:
-        engine.stop()
+    with progress("training", len(jobs)) as bar:
+
+        def on_update(statuses: Mapping[Job, Status]) -> None:
+            ended = sum(bool(status.where) for status in statuses.values())
+            bar.advance(ended - bar.done)
+
+        statuses = run_jobs(jobs, num_workers=num_workers, on_update=on_update)
+    failed = [job.folder for job, status in statuses.items() if status.state == "failed"]
     if failed:
         raise InputError(f"{len(failed)} of {len(jobs)} runs failed, the first in {failed[0]}: see log.txt there")
 

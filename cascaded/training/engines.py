@@ -1,4 +1,4 @@
-"""Where the runs of a sweep are computed: processes of this machine, or a Ray cluster."""
+"""Run the jobs of a sweep: in processes of this machine, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -6,28 +6,49 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cascaded.errors import InputError
+from cascaded.files import check_writable
+from cascaded.progress import cores
+from cascaded.training.config import DEFAULT_EXECUTION, ExecutionConfig
 from cascaded.training.runs import WITH_PARENT
-from cascaded.training.sweep import Job
+from cascaded.training.sweep import Job, State
 
 LOG = "log.txt"
+POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a run ended, and where it was computed."""
+class Status:
+    """The state of a job.
+
+    Attributes:
+        state: Waiting, running, done, failed, or running elsewhere: in another process.
+        message: Its progress or, if it failed, the last line of its log.
+        where: The machine that computed it.
+    """
+
+    state: State
+    message: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended, and where."""
 
     code: int
-    place: str
+    where: str
 
 
 class Engine(ABC):
-    """Starts runs and tells which have ended."""
+    """Starts runs in processes of their own."""
 
     @abstractmethod
     def has_room(self) -> bool:
@@ -38,49 +59,115 @@ class Engine(ABC):
         """Start a run: `cascaded train` with these arguments."""
 
     @abstractmethod
-    def ended(self) -> dict[Job, Outcome]:
-        """The runs that have ended since this was last asked."""
+    def ended(self) -> dict[Job, Ended]:
+        """The runs that have ended since the last call."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Ask what is running to stop, and wait until it has."""
+        """Ask running processes to stop, and wait for them."""
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    execution: ExecutionConfig = DEFAULT_EXECUTION,
+    engine: Engine | None = None,
+    num_workers: int | None = None,
+    on_update: Callable[[Mapping[Job, Status]], object] = lambda statuses: None,
+) -> dict[Job, Status]:
+    """Train some runs. Finished ones are skipped, interrupted ones are resumed; a run that fails does not stop others.
+
+    If the folder of the runs cannot be written any more, all are stopped and an `InputError` is raised.
+
+    Args:
+        jobs: The runs.
+        execution: How each of them is computed.
+        engine: Where they are computed; on this machine by default.
+        num_workers: Runs at a time on this machine; as many as it has GPUs or cores by default.
+        on_update: Called with the status of all runs, now and then.
+    """
+    # errors in configurations are raised before the first run starts
+    statuses = {job: Status(job.state(), job.progress()) for job in jobs}
+    queue = [job for job, status in statuses.items() if status.state == "waiting"]
+    if not queue:
+        return statuses
+    for out in {job.out for job in queue}:
+        check_writable(out)
+    engine = engine or Local.for_runs(min(num_workers or len(queue), len(queue)), execution)
+    running: set[Job] = set()
+    try:
+        while queue or running:
+            while queue and engine.has_room():
+                running.add(job := queue.pop(0))
+                engine.start(job, job.arguments(replace(execution, threads=None)))
+            for job, end in engine.ended().items():
+                running.remove(job)
+                statuses[job] = Status("failed" if end.code else "done", _message(job, end.code), end.where)
+                if end.code:
+                    check_writable(job.out)  # a full disk would fail all others as well
+            for job in running:
+                statuses[job] = Status("running", job.progress())
+            on_update(statuses)
+            time.sleep(POLL_SECONDS)
+    except KeyboardInterrupt as stopped:
+        raise KeyboardInterrupt("interrupted: run the same command again to resume") from stopped
+    finally:
+        engine.stop()
+    return statuses
+
+
+def _message(job: Job, code: int) -> str:
+    """The progress of a run or, if it failed, the last line of its log."""
+    if not code:
+        return job.progress()
+    log = job.folder / LOG
+    lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+    return next((line for line in reversed(lines) if line.strip()), f"ended with code {code}")
 
 
 class Local(Engine):
-    """Processes of this machine, as many at a time as there are slots, with the cores shared out."""
+    """Processes of this machine, a fixed number at a time; the cores are divided between them."""
 
     def __init__(self, slots: int, threads: int, gpus: int = 0):
         self.free, self.threads, self.gpus = list(range(slots)), threads, gpus
         self.running: dict[Job, subprocess.Popen[bytes]] = {}
-        self.taken: dict[Job, int] = {}
+        self.slots: dict[Job, int] = {}
+
+    @classmethod
+    def for_runs(cls, runs: int, execution: ExecutionConfig) -> Local:
+        """This many runs at a time, but no more than there are GPUs or, without any, cores."""
+        import torch
+
+        gpus = torch.cuda.device_count() if execution.device in ("auto", "cuda") else 0
+        slots = min(runs, gpus or cores())
+        return cls(slots, execution.threads or max(1, cores() // slots), gpus)
 
     def has_room(self) -> bool:
         return bool(self.free)
 
     def start(self, job: Job, arguments: list[str]) -> None:
-        slot = self.taken[job] = self.free.pop(0)
+        slot = self.slots[job] = self.free.pop(0)
         gpu = {"CUDA_VISIBLE_DEVICES": str(slot % self.gpus)} if self.gpus else {}
         self.running[job] = _process(job.folder, arguments, self.threads, gpu)
 
-    def ended(self) -> dict[Job, Outcome]:
+    def ended(self) -> dict[Job, Ended]:
         codes = {job: process.poll() for job, process in self.running.items()}
-        found = {job: Outcome(code, "here") for job, code in codes.items() if code is not None}
+        found = {job: Ended(code, "here") for job, code in codes.items() if code is not None}
         for job in found:
             del self.running[job]
-            self.free.append(self.taken.pop(job))
+            self.free.append(self.slots.pop(job))
         return found
 
     def stop(self) -> None:
         for process in self.running.values():
-            process.terminate()  # a run that is asked to stop keeps everything
+            process.terminate()  # the run saves its state
         for process in self.running.values():
             process.wait()
 
 
 class Ray(Engine):
-    """A Ray cluster whose machines see this folder; a run whose machine is lost is taken up by another one."""
+    """A Ray cluster whose machines share the folder; a run whose machine is lost is resumed on another one."""
 
-    def __init__(self, threads: int, on_gpu: bool, address: str | None):
+    def __init__(self, execution: ExecutionConfig, address: str | None):
         try:
             import ray  # pyright: ignore[reportMissingImports]
         except (ImportError, RuntimeError) as error:
@@ -88,34 +175,35 @@ class Ray(Engine):
         try:
             ray.init(address=address or "auto", log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            told = str(error).splitlines()[0]
+            reason = str(error).splitlines()[0]
             raise InputError(
-                f"no Ray cluster answers ({told}): start one with `ray start --head`, or name one with --address"
+                f"no Ray cluster answers ({reason}): start one with `ray start --head`, or give --address"
             ) from error
-        self.ray, self.threads = ray, threads
-        gpus = 1 if on_gpu and ray.cluster_resources().get("GPU") else 0  # Ray hides those that are not asked for
-        self.work = ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=3)(_work)
+        self.ray, self.threads = ray, execution.threads or 1
+        on_gpu = execution.device in ("auto", "cuda")
+        gpus = 1 if on_gpu and ray.cluster_resources().get("GPU") else 0  # Ray hides GPUs that are not requested
+        self.work = ray.remote(num_cpus=self.threads, num_gpus=gpus, max_retries=3)(_work)
         self.running: dict[Job, Any] = {}
 
     def has_room(self) -> bool:
-        return True  # Ray keeps the queue
+        return True  # Ray has a queue of its own
 
     def start(self, job: Job, arguments: list[str]) -> None:
         self.running[job] = self.work.remote(os.getcwd(), str(job.folder), arguments, self.threads)
 
-    def ended(self) -> dict[Job, Outcome]:
+    def ended(self) -> dict[Job, Ended]:
         jobs = {reference: job for job, reference in self.running.items()}
         ready, _ = self.ray.wait(list(jobs), num_returns=len(jobs), timeout=0) if jobs else ([], [])
-        found = {jobs[reference]: self._outcome(reference) for reference in ready}
+        found = {jobs[reference]: self._ended(reference) for reference in ready}
         for job in found:
             del self.running[job]
         return found
 
-    def _outcome(self, reference: Any) -> Outcome:
+    def _ended(self, reference: Any) -> Ended:
         try:
-            return Outcome(*self.ray.get(reference))
+            return Ended(*self.ray.get(reference))
         except self.ray.exceptions.RayError as error:
-            return Outcome(1, str(error).splitlines()[0])
+            return Ended(1, str(error).splitlines()[0])
 
     def stop(self) -> None:
         for reference in self.running.values():
@@ -124,7 +212,7 @@ class Ray(Engine):
 
 
 def _process(folder: Path, arguments: list[str], threads: int, more: dict[str, str]) -> subprocess.Popen[bytes]:
-    """A run in a process of its own, what it says in its folder's log."""
+    """A run in a process of its own, with its output in the folder's log."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / LOG).touch()
@@ -139,14 +227,14 @@ def _process(folder: Path, arguments: list[str], threads: int, more: dict[str, s
             stdout=log,
             stderr=log,
             env={**os.environ, **own, **more},
-            start_new_session=True,  # Ctrl-C is for the sweep, which then asks its runs to stop
+            start_new_session=True,  # Ctrl-C goes to the sweep only, which then asks its runs to stop
         )
 
 
 def _work(home: str, folder: str, arguments: list[str], threads: int) -> tuple[int, str]:
-    """What a machine of the cluster does, where the sweep was started: its exit code and the machine."""
+    """Run a job on a machine of the cluster, in the folder that the sweep was started in: exit code and machine."""
     import ray  # pyright: ignore[reportMissingImports]
 
-    os.chdir(home)  # names of folders mean the same there
+    os.chdir(home)
     code = _process(Path(folder), arguments, threads, {}).wait()
     return code, f"node {ray.get_runtime_context().get_node_id()[:8]}"
