@@ -23,39 +23,19 @@ from cascaded.errors import InputError
 from cascaded.files import write_whole
 from cascaded.shell import program
 
-TEXT, WHOLE, NUMBER = pa.string(), pa.int64(), pa.float64()
-KEYS = {
-    "run": TEXT,
-    "config": TEXT,
-    "data": TEXT,
-    "split": TEXT,
-    "items": TEXT,
-    "n_items": NUMBER,
-    "method": TEXT,
-    "lam": NUMBER,
-    "arch": TEXT,
-    "width": WHOLE,
-    "seed": WHOLE,
-    "fold": NUMBER,
-    "train_noise": TEXT,
-    "schedule": TEXT,
-    "kernel": TEXT,
-    "time": TEXT,
-    "steps": NUMBER,
-    "noise": TEXT,
-    "protocol": TEXT,
+KEYS = ["run", "config", "data", "split", "items", "n_items", "method", "lam", "arch", "width", "seed", "fold"]
+KEYS += ["train_noise", "schedule", "kernel", "time", "steps", "noise", "protocol"]
+VARIANTS = ["rule", "unit", "measure", "detector", "reads", "ood_data", "noise_frames"]
+VALUES = ["analysis", "metric", "x", "value", "draws"]
+NUMBERS = ["n_items", "lam", "fold", "steps", "noise_frames", "x", "value"]
+"""Floating point, also where they are whole: null is nan. Width and seed are never null."""
+TYPES = {
+    "width": pa.int64(),
+    "seed": pa.int64(),
+    "draws": pa.list_(pa.float32()),
+    **dict.fromkeys(NUMBERS, pa.float64()),
 }
-VARIANTS = {
-    "rule": TEXT,
-    "unit": TEXT,
-    "measure": TEXT,
-    "detector": TEXT,
-    "reads": TEXT,
-    "ood_data": TEXT,
-    "noise_frames": NUMBER,
-}
-VALUES = {"analysis": TEXT, "metric": TEXT, "x": NUMBER, "value": NUMBER, "draws": pa.list_(pa.float32())}
-SCHEMA = pa.schema(list({**KEYS, **VARIANTS, **VALUES}.items()))
+SCHEMA = pa.schema([(name, TYPES.get(name, pa.string())) for name in (*KEYS, *VARIANTS, *VALUES)])
 COLUMNS = SCHEMA.names
 PROVENANCE = b"cascaded.results"
 """The metadata key of a results file. A Parquet file without it holds something else."""
@@ -141,12 +121,8 @@ def _column(rows: pd.DataFrame, field: pa.Field) -> pa.Array:
 
 
 def _to_pandas(table: pa.Table) -> pd.DataFrame:
-    """The same types whatever the rows: whole numbers are never null, other numbers are nan where they are."""
-    return table.to_pandas(ignore_metadata=True).astype(dict.fromkeys(_named(NUMBER), "float64"))
-
-
-def _named(kind: pa.DataType) -> list[str]:
-    return [field.name for field in SCHEMA if field.type == kind]
+    """The same types whatever the rows: a column of nulls alone is one of numbers, too."""
+    return table.to_pandas(ignore_metadata=True).astype(dict.fromkeys(NUMBERS, "float64"))
 
 
 def _read(file: Path) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -89,24 +90,28 @@ def noisy_traces(run: Analyzed, protocol: NoiseProtocol) -> list[TraceFile]:
     return [each for each in run.traces if each.provenance.in_distribution and each.config.protocol == protocol]
 
 
-def _each(traces: Iterable[TraceFile], compute: Callable[[Trace], pd.DataFrame]) -> list[Task]:
+def _each(traces: Iterable[TraceFile], analysis: Callable[..., pd.DataFrame], settings: Settings) -> list[Task]:
     """The same analysis of every trace."""
-    return [Task(each.name, (each,), lambda each=each: compute(each.load()), each) for each in traces]
+
+    def compute(file: TraceFile) -> pd.DataFrame:
+        return analysis(file.load(), draws=settings.draws, seed=settings.seed)
+
+    return [Task(each.name, (each,), partial(compute, each), each) for each in traces]
 
 
 def speed_accuracy_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """Accuracy per step and against cost."""
-    return _each(clean_traces(run), lambda trace: speed_accuracy(trace, draws=settings.draws, seed=settings.seed))
+    return _each(clean_traces(run), speed_accuracy, settings)
 
 
 def selection_latency_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """Latency of every image."""
 
-    def compute(trace: Trace) -> pd.DataFrame:
+    def analysis(trace: Trace, **options: int) -> pd.DataFrame:
         latency = selection_latency(trace, unsettled_fraction=settings.unsettled_fraction)
-        return selection_latency_rows(latency, draws=settings.draws, seed=settings.seed)
+        return selection_latency_rows(latency, **options)
 
-    return _each(clean_traces(run), compute)
+    return _each(clean_traces(run), analysis, settings)
 
 
 def prototypicality_tasks(run: Analyzed, settings: Settings) -> list[Task]:
@@ -119,19 +124,18 @@ def prototypicality_tasks(run: Analyzed, settings: Settings) -> list[Task]:
         return prototypicality(trace, measures, latency=latency, draws=settings.draws, seed=settings.seed)
 
     known = [each for each in clean_traces(run) if each.config.embeddings or each.config.data in (JUDGED, CLUTTERED)]
-    return [Task(each.name, (each,), lambda each=each: compute(each), each) for each in known]
+    return [Task(each.name, (each,), partial(compute, each), each) for each in known]
 
 
 def taxonomic_compliance_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """Wrong predictions of the right coarse class, where there are coarse classes."""
     traces = [each for each in clean_traces(run) if each.provenance.coarse_of]
-    return _each(traces, lambda trace: taxonomic_compliance(trace, draws=settings.draws, seed=settings.seed))
+    return _each(traces, taxonomic_compliance, settings)
 
 
 def persistent_noise_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """Accuracy under noise on every frame."""
-    traces = noisy_traces(run, "persistent")
-    return _each(traces, lambda trace: persistent_noise(trace, draws=settings.draws, seed=settings.seed))
+    return _each(noisy_traces(run, "persistent"), persistent_noise, settings)
 
 
 def transient_noise_tasks(run: Analyzed, settings: Settings) -> list[Task]:
@@ -143,7 +147,7 @@ def transient_noise_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     def compute(group: Sequence[TraceFile]) -> pd.DataFrame:
         return transient_noise([each.load() for each in group], draws=settings.draws, seed=settings.seed)
 
-    return [Task(name, tuple(group), lambda group=group: compute(group), group[0]) for name, group in groups.items()]
+    return [Task(name, tuple(group), partial(compute, group), group[0]) for name, group in groups.items()]
 
 
 def learned_stopper_tasks(run: Analyzed, settings: Settings) -> list[Task]:
@@ -157,7 +161,7 @@ def learned_stopper_tasks(run: Analyzed, settings: Settings) -> list[Task]:
         return rows[np.isin(rows.metric, STOPPER_METRICS)]
 
     pairs = split_pairs(run, clean_traces(run))
-    return [Task(b.name, (a, b), lambda a=a, b=b: compute(a, b), b) for a, b in pairs]
+    return [Task(b.name, (a, b), partial(compute, a, b), b) for a, b in pairs]
 
 
 def out_of_distribution_tasks(run: Analyzed, settings: Settings) -> list[Task]:
@@ -175,8 +179,7 @@ def out_of_distribution_tasks(run: Analyzed, settings: Settings) -> list[Task]:
         outside = {str(pair[1].config.data): pair for pair in ood_pairs if recorded_alike(pair[1], inside[1])}
         if outside:
             traces = (*inside, *(each for pair in outside.values() for each in pair))
-            call = lambda inside=inside, outside=outside: compute(inside, outside)  # noqa: E731
-            tasks.append(Task(inside[1].name, traces, call, inside[1]))
+            tasks.append(Task(inside[1].name, traces, partial(compute, inside, outside), inside[1]))
     return tasks
 
 
