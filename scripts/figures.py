@@ -23,6 +23,7 @@ from cascaded.report.activations import find_activations
 from cascaded.training.runs import find_runs
 
 DOCS = Path(__file__).parent.parent / "docs"
+PHOTOGRAPHS = "cifar10-sample"
 STEPS, SIDE = 8, 48
 CROP = (slice(60, 380), slice(120, 440))
 """The part of the photograph that is shown."""
@@ -48,7 +49,7 @@ def main() -> None:
     recorded = next(own for own in find_activations(find_runs([demo]))[0] if len(own.cascaded))
     figures = {
         "noises": cascaded.figures.noises(),
-        "demo-accuracy": cascaded.figures.accuracy_per_step(df),
+        "demo-accuracy": cascaded.figures.accuracy_per_step(df[(df.data == PHOTOGRAPHS) & (df.time == "coarse")]),
         "schedules": cascaded.figures.schedules({"serial": recorded.serial, "cascaded": recorded.cascaded}),
         "learning-curve": cascaded.figures.learning_curve(pd.read_json(DOCS / "laptop-td0.jsonl", lines=True)),
     }

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from cascaded.errors import InputError
 from cascaded.figures.base import Figure, styled
-from cascaded.figures.style import CASCADED, PAPER, SERIAL, WIDTH, text_color
+from cascaded.figures.style import CASCADED, GRID, SERIAL, WIDTH, text_color
 
 SIDE_BY_SIDE = 20
 """Steps up to which two schedules have room beside each other."""
@@ -40,7 +40,7 @@ def schedules(activations: Mapping[str, Float[np.ndarray, "steps blocks"]]) -> F
         alpha = np.nan_to_num(np.clip(shades.T, 0, 1))
         cells = np.concatenate([np.broadcast_to(to_rgb(color), (blocks, steps, 3)), alpha[..., None]], axis=-1)
         edges = (np.arange(steps + 1) + 0.5, np.arange(blocks + 1) + 0.5)
-        ax.pcolormesh(*edges, cells, edgecolors=PAPER, linewidth=1)
+        ax.pcolormesh(*edges, cells, edgecolors=GRID, linewidth=0.8)
         ax.set_title(name, color=text_color(color))
         ax.set(xlabel="step", ylabel="block")
         ax.spines[:].set_visible(False)
