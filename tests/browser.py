@@ -96,6 +96,8 @@ def check_page(browser: Any, file: Path) -> None:
         with visited(browser, file, width, color_scheme=scheme) as visit:
             explorer = visit.page.locator("#explorer-box").count()
             check_fits(visit)
+            visit.page.evaluate("document.querySelectorAll('details').forEach(each => (each.open = true))")
+            check_fits(visit)
             check_contrast(visit)
             if explorer:
                 check_plays(visit)

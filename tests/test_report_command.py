@@ -14,6 +14,7 @@ from cascaded.cli.main import run
 from cascaded.errors import InputError
 from cascaded.files import read_json
 from cascaded.report.sections import DRAW, SECTIONS
+from cascaded.report.write import read_table
 from tests.made_runs import made_run, made_runs
 from tests.made_table import made_table
 
@@ -185,3 +186,11 @@ def test_the_report_does_not_import_torch(place, tmp_path):
     code = f"import sys; from cascaded.cli.main import run; run({words!r}); sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
     assert (tmp_path / "out" / "index.html").exists()
+
+
+def test_validation_images_are_left_out_where_there_are_others(tmp_path, table):
+    both = pd.concat([table, table.assign(split="validation", value=0.5)], ignore_index=True)
+    only = table.assign(split="validation", data="folder")
+    read = read_table([made_runs(tmp_path, pd.concat([both, only.assign(run=only["run"] + "x")]))])
+    assert set(zip(read["data"], read["split"], strict=True)) == {("cifar10", "test"), ("folder", "validation")}
+    assert len(read) == 2 * len(table)

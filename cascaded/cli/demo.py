@@ -47,14 +47,15 @@ def demo(
     from cascaded.paper.reproduce import Reproduction, reproduce, results_of
     from cascaded.paper.scales import DEMO_SCALE, QUICK_DEMO
     from cascaded.report.sections import SECTIONS
-    from cascaded.report.write import write_report
+    from cascaded.report.write import read_table, write_report
 
     console, start = wide_console(), time.monotonic()
     work = Reproduction(DEMO, QUICK_DEMO if quick else DEMO_SCALE, out)
     outcome = reproduce(work, num_workers, lambda line: print_line(console, line))
     df = results_of(work)
     with progress("drawing the page", len(SECTIONS) + 1) as bar:
-        page = write_report([work.runs], out / "report", TITLE, evaluate(df), lambda title: bar.advance(1, title))
+        claims = evaluate(read_table([work.runs]))
+        page = write_report([work.runs], out / "report", TITLE, claims, lambda title: bar.advance(1, title))
     for note in outcome.notes:
         print_line(console, f"note: {note}")
     console.print(accuracy_table(df))

@@ -136,6 +136,8 @@ def numbers(data: pd.DataFrame) -> tuple[tuple[str, ...], ...]:
     metric = METRICS[data["metric"].iloc[0]]
     columns = ("data", "split", "time", "noise", "measure", "detector", "reads", "rule")
     varying = [name for name in columns if name in data and data[name].nunique(dropna=False) > 1]
+    if "lam" in data and data.duplicated(["name", *varying, *(["x"] if "x" in data else [])]).any():
+        varying.append("lam")
     rows = list(_curves(data, varying, metric) if "x" in data else _estimates(data, varying, metric))
     return tuple(rows) if len(rows) <= MAX_ROWS else ()
 

@@ -36,9 +36,16 @@ SCHEDULES = (
 
 
 def read_table(places: Sequence[Path]) -> pd.DataFrame:
-    """The results of runs; without rows where nothing was analyzed yet."""
+    """The results of runs, coarse time first; without rows where nothing was analyzed yet.
+
+    Validation images are left out where there are others of the same data, except for prototypicality, whose measures
+    are of either.
+    """
     table = load(places) if find_files(places) else empty()
-    return table.sort_values("time", kind="stable")  # coarse time before fine time
+    validation = table["split"] == "validation"
+    tested = (~validation).groupby([table["data"], table["analysis"]]).transform("any").astype(bool)
+    kept = table[~validation | ~tested | (table["analysis"] == "prototypicality")]
+    return kept.sort_values("time", kind="stable")
 
 
 def write_report(
@@ -101,18 +108,10 @@ def _section(
     spec: SectionSpec, table: pd.DataFrame, runs: Sequence[Analyzed], folder: Path, on_progress: Callable[[str], None]
 ) -> Section:
     on_progress(spec.title)
-    shown = without_validation(table)
-    figures = [draw(each, shown, folder) for each in spec.figures if each.is_in(shown)]
+    figures = [draw(each, table, folder) for each in spec.figures if each.is_in(table)]
     if spec.key == "latency":
         figures = [*gallery_figures([run.folder for run in runs], folder), *figures]
     return Section(spec.key, spec.title, spec.lead, tuple(figures))
-
-
-def without_validation(table: pd.DataFrame) -> pd.DataFrame:
-    """Leave out validation images where a run has others; prototypicality measures both."""
-    tested = table["split"].ne("validation").groupby([table["data"], table["analysis"]]).transform("any")
-    both = table["analysis"] == "prototypicality"
-    return table[table["split"].ne("validation") | both | ~tested.astype(bool)]
 
 
 def _schedules(recorded: Sequence[Activations], folder: Path) -> list[Section]:
@@ -148,7 +147,8 @@ def _colors(table: pd.DataFrame, runs: Sequence[Path]) -> dict[str, str]:
 
 def _claim(row: dict[str, Any]) -> dict[str, Any]:
     """A row of the claims as the page writes it."""
-    words = [row["label"], " against ".join(filter(None, (row["a"], row["b"]))), row["data"], row["note"]]
+    where = f"{row['data']} {row['split']}{', fine time' if row['time'] == 'fine' else ''}".strip()
+    words = [row["label"], " against ".join(filter(None, (row["a"], row["b"]))), where, row["note"]]
     seeds = counted(int(row["n_seeds"]), "seed") if row["interval_over"] == "seeds" else row["interval_over"]
     paper = effect(row["paper"], float("nan"), float("nan"), row["unit"])
     return {
