@@ -33,7 +33,7 @@ browser: setup  ## find a Chromium for the tests that open pages in one, or inst
 	  && apt-get -qq update && apt-get -qq install --no-install-recommends --yes chromium; } \
 	  || { echo 'no browser found and none could be installed: install chromium, or set CASCADED_BROWSER to its path' >&2; exit 1; }
 
-demo: setup  ## train eight small networks, analyse them, and write one page about it (five minutes)
+demo: setup  ## evaluate trained networks on photographs, train a small one, and write one page (under three minutes)
 	$(BIN)/cascaded demo
 
 test: lint  ## lint, type-check and run the tests (about five minutes on two cores)

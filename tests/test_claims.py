@@ -6,9 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cascaded.analysis.rows import DRAWS as IMAGE_DRAWS
+from cascaded.analysis.statistics import bootstrap, mean_of
 from cascaded.paper.claims import CLAIMS, EXPERIMENTS, FEWEST_IMAGES, STATEMENTS, evaluate, verdict
 from cascaded.paper.values import load_values
-from cascaded.results.table import COLUMNS, to_table
+from cascaded.results.run import run_analyses
+from cascaded.results.table import COLUMNS, load, to_table
+from tests.made_traces import made_run, made_trace
 
 TD0, TD1, TD5 = (("cascaded-td", lam, "cascaded") for lam in (0.0, 1.0, 0.5))
 CE, SERIAL_CE = ("cascaded-ce", math.nan, "cascaded"), ("cascaded-ce", math.nan, "serial")
@@ -232,3 +236,34 @@ def test_every_number_of_the_paper_has_the_columns_of_the_table():
     assert not values.duplicated([name for name in values.columns if name not in ("value", "source")]).any()
     assert values.value.notna().all()
     assert values.source.notna().all()
+
+
+def trace_of(good):
+    return made_trace(int(10 * good), items=120, good=good, kernel="osd")
+
+
+@pytest.mark.parametrize(("td0", "td1", "verdict"), [(5.0, 1.0, "supported"), (1.0, 5.0, "contradicted")])
+def test_from_traces_to_a_verdict(tmp_path, td0, td1, verdict):
+    for lam, good in ((0.0, td0), (1.0, td1)):
+        made_run(tmp_path / f"{lam:g}" / "0", {"digits-test": trace_of(good)}, lam=lam)
+    run_analyses([tmp_path], ["speed_accuracy"])
+    df = load(tmp_path)
+    found = evaluate(df).set_index("claim")
+    right = [trace_of(good).logits[-1].argmax(-1) == np.arange(120) % 4 for good in (td0, td1)]
+    expected = bootstrap(mean_of(100.0 * right[0] - 100.0 * right[1]), 120, IMAGE_DRAWS)
+    row = found.loc["C1"]
+    assert (row.effect, row.low, row.high) == pytest.approx((expected.value, expected.low, expected.high))
+    assert (row.verdict, row.interval_over, row.n_items, row.n_seeds) == (verdict, "images", 120, 1)
+    above = df[(df.metric == "area_above_deadline") & (df.lam == 0)].value
+    assert found.loc["C7"].effect == pytest.approx(100 * above.iloc[0])
+
+
+def test_a_run_alone_is_measured_in_what_needs_no_other(tmp_path):
+    made_run(tmp_path / "0", {"digits-test": trace_of(3.0)}, lam=0.0)
+    run_analyses([tmp_path], ["speed_accuracy"])
+    found = evaluate(load(tmp_path)).set_index("claim")
+    draws = load(tmp_path).query("metric == 'area_above_deadline'").draws.iloc[0]
+    low, high = np.quantile(draws.astype(float), [0.025, 0.975])
+    assert (found.loc["C7"].low, found.loc["C7"].high) == pytest.approx((100 * low, 100 * high))
+    assert found.loc["C7"].verdict == ("supported" if low > 0 else "contradicted" if high < 0 else "inconclusive")
+    assert found.loc["C1"].verdict == "not measured"
