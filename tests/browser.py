@@ -109,10 +109,10 @@ def check_page(browser: Any, file: Path) -> None:
 
 
 def check_quiet(visit: Visit, file: Path) -> None:
-    """Nothing was complained of, and nothing asked for but the page itself."""
-    asked = [url for url in visit.requests if not url.startswith("data:")]
+    """No errors, and nothing was loaded but the page itself."""
+    loaded = [url for url in visit.requests if not url.startswith("data:")]
     assert visit.trouble == [], visit.trouble
-    assert asked == [file.resolve().as_uri()], asked
+    assert loaded == [file.resolve().as_uri()], loaded
 
 
 def check_fits(visit: Visit) -> None:
