@@ -59,7 +59,7 @@ def test_the_commands_warn_about_a_damaged_checkpoint_once(damaged, tmp_path, ca
     folder, _ = damaged
     (tmp_path / "photo.png").write_bytes(encoded(picture()))
     for command in (
-        lambda: predict((tmp_path / "photo.png",), model=str(folder), draw=False),
+        lambda: predict((tmp_path / "photo.png",), model=str(folder), figure=False),
         lambda: models(str(folder)),
     ):
         with pytest.warns(DamagedCheckpoint) as warned:

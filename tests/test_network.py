@@ -30,7 +30,7 @@ SETTLED_STEP = 10**6  # past all statistics: the last ones hold
 
 def slow_serial_trace(net, x):
     """The serial schedule, every cycle from the beginning: blocks so far in full, later ones as open paths."""
-    run = partial(TimeMajorLoop(net)._run, heard=False)  # layer by layer, leaving the statistics alone
+    run = partial(TimeMajorLoop(net)._run, used=False)  # layer by layer, leaving the statistics alone
     trace = []
     for cycle in range(1, len(net.blocks) + 2):
         z = run(net.stem, x, SETTLED_STEP)

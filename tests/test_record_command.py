@@ -140,7 +140,7 @@ def test_a_second_time_nothing_is_written_unless_overwritten(here, monkeypatch, 
         (["runs", "--noise", "focus", "--noise-frames", "2"], "--noise-frames is [2], which is for transient noise"),
         (["runs", "--noise", "focus", "--trials", "0"], "--trials is 0: give at least 1"),
         (["runs", "--noise", "focus", "--embeddings"], "--embeddings needs images without noise, --noise is focus"),
-        (["runs", "--device", "toaster"], "--device is toaster: say auto, cpu, cuda, cuda:1 or mps"),
+        (["runs", "--device", "toaster"], "--device is toaster: give auto, cpu, cuda, cuda:1 or mps"),
     ],
 )
 def test_wrong_commands_end_in_a_sentence_and_exit_code_two(here, monkeypatch, capsys, words, message):
