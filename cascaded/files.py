@@ -6,20 +6,15 @@ import hashlib
 import json
 import os
 import platform
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from pathlib import Path
-from reprlib import repr as shortened
-from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
 from cascaded.errors import InputError
 
-DIGEST = "sha256"
 T = TypeVar("T")
 
 
@@ -77,40 +72,36 @@ def read_json(file: Path) -> Any:
         raise InputError(f"{file} is not JSON ({error}): it is damaged or something else") from error
 
 
-def with_digest(content: dict[str, Any]) -> dict[str, Any]:
-    """The same content and its digest, by which `check_digest` finds damage."""
-    rest = {name: value for name, value in content.items() if name != DIGEST}
-    # as it is read back: keys are texts there
-    told = json.dumps(json.loads(json.dumps(rest)), sort_keys=True)
-    return {**rest, DIGEST: hashlib.sha256(told.encode()).hexdigest()}
+def write_tensors(file: Path, tensors: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """Write arrays, or tensors on the CPU, and metadata (JSON) as safetensors, whole or not at all."""
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    arrays = {name: np.asarray(each, order="C") for name, each in tensors.items()}
+    text = {"cascaded": msgspec.json.encode(metadata).decode()}
+    write_whole(file, lambda part: save_file(arrays, part, text))
 
 
-def is_changed(content: dict[str, Any]) -> bool:
-    """Whether content differs from what its digest was computed of."""
-    return DIGEST in content and with_digest(content)[DIGEST] != content[DIGEST]
-
-
-def check_digest(file: Path, content: dict[str, Any], way: str) -> None:
-    """That content has the digest it was written with; an older version wrote none."""
-    if is_changed(content):
-        raise InputError(f"{file} was changed after cascaded wrote it, its digest differs: {way}")
-
-
-@contextmanager
-def parsing(file: Path, way: str) -> Iterator[None]:
-    """Values are made from a file's JSON: a key or a type that does not fit becomes one sentence.
+def read_tensors(
+    file: Path | str, fix: str = "check the path", *, framework: str = "np", values: bool = True
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Metadata and arrays that `write_tensors` wrote. Nothing is unpickled.
 
     Args:
-        file: The file, for the message.
-        way: How to get a good one, for the message.
+        file: The file.
+        fix: How to get a good one, for the error message.
+        framework: `np` for arrays, `pt` for tensors, which are mapped into memory instead of read.
+        values: Read the arrays; else the metadata only.
     """
+    from safetensors import SafetensorError, safe_open
+
     try:
-        yield
-    except InputError:
-        raise
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        told = f"{type(error).__name__}: {error}"
-        raise InputError(f"{file} was changed, it is not what cascaded writes ({told}): {way}") from error
+        with safe_open(file, framework) as opened:
+            metadata = json.loads((opened.metadata() or {}).get("cascaded", "{}"))
+            names = opened.keys() if values else ()
+            return dict(metadata), {name: opened.get_tensor(name) for name in names}
+    except (OSError, SafetensorError, ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"{file} cannot be read ({error}): {fix}") from error
 
 
 def sha256(file: Path) -> str:
@@ -188,33 +179,3 @@ def _check_keys(content: Any, kind: Any) -> None:
         raise ValueError(f"unknown key {', '.join(unknown)}: written by a newer version of cascaded, update this one")
     for name, value in content.items():
         _check_keys(value, hints[name])
-
-
-def check_types(told: Mapping[str, Any], kind: type) -> None:
-    """That every field of a dataclass that is told has its type; raises ValueError with the first that has not."""
-    hints = get_type_hints(kind)
-    for field in fields(kind):
-        if field.name in told and not fits(told[field.name], hints[field.name]):
-            raise ValueError(f"{field.name} is {shortened(told[field.name])}, not {field.type}")
-
-
-def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type: lists stand for tuples, whole numbers for numbers, and numbers are finite."""
-    parts = get_args(hint)
-    if get_origin(hint) in (Union, UnionType):
-        return any(fits(value, each) for each in parts)
-    if get_origin(hint) is Literal:
-        return isinstance(value, str)  # the dataclass says which there are
-    if get_origin(hint) is tuple:
-        if not isinstance(value, (list, tuple)):
-            return False
-        hints = parts[:1] * len(value) if parts[-1] is ... else parts
-        return len(hints) == len(value) and all(map(fits, value, hints))
-    if get_origin(hint) is dict:
-        pairs = value.items() if isinstance(value, dict) else [(None, None)]
-        return all(fits(name, parts[0]) and fits(each, parts[1]) for name, each in pairs)
-    if is_dataclass(hint):
-        return isinstance(value, Mapping)
-    if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-    return type(value) is hint and (hint is not int or abs(value) < 2**63)  # True is an int to isinstance

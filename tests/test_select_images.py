@@ -69,7 +69,7 @@ def test_a_run_without_a_validation_split_is_refused(tiny_run):  # noqa: F811
     run = load_run(tiny_run(val_fraction=0.0))
     with pytest.raises(
         InputError,
-        match=r"was trained without a validation split: train it with --val-fraction 0\.1, or record --split",
+        match=r"was trained without a validation split: add test images, or train with --val-fraction 0\.1",
     ):
         select_images(run, None, "validation")
 

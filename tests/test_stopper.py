@@ -13,7 +13,6 @@ from safetensors.torch import load_file, save_file
 from cascaded.analysis.curves import deadline_curve, threshold_curve
 from cascaded.analysis.outputs import confidence, correct
 from cascaded.analysis.stopper import (
-    ABOUT,
     Form,
     Stopper,
     StopperConfig,
@@ -201,13 +200,13 @@ def test_saved_and_loaded_it_scores_the_same(tmp_path):
 
 def test_files_that_are_no_stopper_are_refused(tmp_path):
     file = tmp_path / "stopper.safetensors"
-    with pytest.raises(InputError, match=r"stopper.safetensors is no stopper .*: check the path"):
+    with pytest.raises(InputError, match=r"stopper.safetensors cannot be read .*: check the path"):
         load_stopper(file)
     file.write_bytes(b"something else")
-    with pytest.raises(InputError, match="is no stopper"):
+    with pytest.raises(InputError, match="cannot be read"):
         load_stopper(file)
     save_file({"a": torch.zeros(1)}, file)
-    with pytest.raises(InputError, match="is a safetensors file but no cascaded stopper, format 1"):
+    with pytest.raises(InputError, match="is no stopper of format 1"):
         load_stopper(file)
 
 
@@ -226,7 +225,7 @@ def test_files_that_are_no_stopper_are_refused(tmp_path):
 def test_a_stopper_that_does_not_fit_its_own_words_is_refused(about, message, tmp_path):
     file = tmp_path / "stopper.safetensors"
     train_stopper(made(), QUICK, quiet=True).save(file)
-    save_file(load_file(file), file, {ABOUT: json.dumps(about)})
+    save_file(load_file(file), file, {"cascaded": json.dumps({"stopper": 1, "form": about})})
     with pytest.raises(InputError, match=message):
         load_stopper(file)
 
@@ -234,9 +233,9 @@ def test_a_stopper_that_does_not_fit_its_own_words_is_refused(about, message, tm
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"steps": 9}, "trace has 9 steps, this stopper was trained on 4: record it again with --steps 4"),
-        ({"classes": 10}, "trace has 10 classes, this stopper was trained on 3: train one on a trace of 10 classes"),
-        ({"kernel": "osd"}, "trace was recorded under osd, this stopper was trained under ews:0.9: record it again"),
+        ({"steps": 9}, "steps: trace has 9, this stopper was trained on 4: record it again with --steps 4"),
+        ({"classes": 10}, "classes: trace has 10, this stopper was trained on 3: train one on a trace of 10 classes"),
+        ({"kernel": "osd"}, "trace has osd, this stopper was trained on ews:0.9: record it again"),
     ],
 )
 def test_traces_of_another_kind_are_refused_before_and_after_training(other, message):

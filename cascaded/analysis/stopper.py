@@ -9,15 +9,13 @@ their differences stay. `cascaded.analysis.curves` sweeps the threshold on its s
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float64
-from safetensors import SafetensorError, safe_open
 from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
@@ -25,11 +23,11 @@ from cascaded.analysis.metacog import draw_weights
 from cascaded.analysis.ood import check_apart
 from cascaded.analysis.outputs import predictions
 from cascaded.errors import InputError
-from cascaded.files import write_whole
+from cascaded.files import from_json, read_tensors, write_tensors
 from cascaded.progress import progress
 from cascaded.traces.trace import Trace
 
-ABOUT = "cascaded stopper, format 1"
+FORMAT = 1
 CHUNK = 1024
 
 
@@ -78,21 +76,13 @@ class Form:
 
     def check(self, trace: Trace) -> None:
         """A trace is of the kind the stopper was trained on."""
-        if trace.classes != self.classes:
-            raise InputError(
-                f"trace has {trace.classes} classes, this stopper was trained on {self.classes}: train one on a trace "
-                f"of {trace.classes} classes"
-            )
-        if trace.steps != self.steps:
-            raise InputError(
-                f"trace has {trace.steps} steps, this stopper was trained on {self.steps}: record it again with "
-                f"--steps {self.steps}"
-            )
-        if trace.config.kernel != self.kernel:
-            raise InputError(
-                f"trace was recorded under {trace.config.kernel}, this stopper was trained under {self.kernel}: record "
-                f"it again with --kernel {self.kernel}"
-            )
+        for name, there, fix in (
+            ("classes", trace.classes, f"train one on a trace of {trace.classes} classes"),
+            ("steps", trace.steps, f"record it again with --steps {self.steps}"),
+            ("kernel", trace.config.kernel, f"record it again with --kernel {self.kernel}"),
+        ):
+            if there != getattr(self, name):
+                raise InputError(f"{name}: trace has {there}, this stopper was trained on {getattr(self, name)}: {fix}")
 
 
 class Stopper(nn.Module):
@@ -154,25 +144,16 @@ class Stopper(nn.Module):
 
     def save(self, file: Path | str) -> None:
         """Write it as safetensors, whole or not at all."""
-        from safetensors.torch import save_file
-
-        about = {ABOUT: json.dumps(asdict(self.form))}
-        weights = {name: each.contiguous() for name, each in self.state_dict().items()}
-        write_whole(Path(file), lambda part: save_file(weights, part, about))
+        write_tensors(Path(file), self.state_dict(), {"stopper": FORMAT, "form": self.form})
 
 
 def load_stopper(file: Path | str) -> Stopper:
     """A stopper from its file. Nothing is unpickled."""
+    metadata, weights = read_tensors(file, "check the path, or train one again", framework="pt")
+    if metadata.get("stopper") != FORMAT:
+        raise InputError(f"{file} is no stopper of format {FORMAT}: give one that this version saved, or train one")
     try:
-        with safe_open(file, "pt") as opened:
-            metadata = (opened.metadata() or {}).get(ABOUT)
-            weights = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"{file} is no stopper ({error}): check the path, or train one again") from error
-    if metadata is None:
-        raise InputError(f"{file} is a safetensors file but no {ABOUT}: give one that this version saved, or update it")
-    try:
-        form = Form(**json.loads(metadata))
+        form = from_json(metadata["form"], Form)
         if list(weights["gru.weight_ih_l0"].shape) != [3 * form.hidden, form.classes]:
             raise ValueError(f"size mismatch, {form} has other weights")
         stopper = Stopper(form, Generator().manual_seed(0))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from cascaded.files import write_whole
+from cascaded.errors import InputError
+from cascaded.files import read_tensors, write_tensors
 
 IMAGES = 10
 """Fastest, and slowest, images in a gallery."""
 THUMBNAIL = 64
 """Pixels of a thumbnail's side, at most."""
-METADATA = "cascaded gallery, format 1"
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -55,12 +53,9 @@ def gallery_file(run: Path, trace: str) -> Path:
 
 def write_gallery(file: Path, gallery: Gallery) -> None:
     """Write a gallery, completely or not at all."""
-    arrays = {name: np.ascontiguousarray(each) for name, each in vars(gallery).items() if isinstance(each, np.ndarray)}
-    metadata = {METADATA: json.dumps({name: getattr(gallery, name) for name in ("keys", "source", "classes")})}
-    write_whole(
-        file,
-        lambda part: save_file(arrays, part, metadata),
-    )
+    arrays = {name: each for name, each in vars(gallery).items() if isinstance(each, np.ndarray)}
+    keys = {name: getattr(gallery, name) for name in ("keys", "source", "classes")}
+    write_tensors(file, arrays, {"gallery": FORMAT, **keys})
 
 
 def read_galleries(run: Path) -> list[Gallery]:
@@ -72,11 +67,11 @@ def read_galleries(run: Path) -> list[Gallery]:
 def read_gallery(file: Path) -> Gallery | None:
     """A gallery from its file; None where there is none, or it cannot be read."""
     try:
-        with safe_open(file, "np") as opened:
-            metadata = json.loads((opened.metadata() or {})[METADATA])
-            values = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        gallery = Gallery(metadata["keys"], metadata["source"], tuple(metadata["classes"]), **values)
-    except (OSError, SafetensorError, ValueError, TypeError, KeyError, RecursionError):
+        metadata, arrays = read_tensors(file)
+        if metadata["gallery"] != FORMAT:
+            return None
+        gallery = Gallery(metadata["keys"], metadata["source"], tuple(metadata["classes"]), **arrays)
+    except (InputError, TypeError, KeyError):
         return None
     ends = (gallery.fastest, gallery.slowest)
     return gallery if all(each.dtype == np.uint8 and each.ndim == 4 for each in ends) else None

@@ -8,14 +8,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from cascaded.errors import InputError
-from cascaded.files import write_whole
+from cascaded.files import read_tensors, write_tensors
 from cascaded.traces.config import Provenance, RecordingConfig
 
-FORMAT = "2"
+FORMAT = 3
 SIDE = 8
 """Pixels per side of an activation map."""
 
@@ -57,7 +55,7 @@ class Activations:
         shapes |= {name: (steps, len(getattr(self, name))) for name in ("images", "labels", "indices")}
         for name, shape in shapes.items():
             if shape != (steps, items):
-                raise InputError(f"{name} has (steps, images) {shape}, logits {(steps, items)}: record them again")
+                raise InputError(f"{name} has (steps, images) {shape}, logits {(steps, items)}: give equal ones")
 
 
 ARRAYS = tuple(each.name for each in fields(Activations) if each.name not in ("config", "provenance"))
@@ -65,25 +63,17 @@ ARRAYS = tuple(each.name for each in fields(Activations) if each.name not in ("c
 
 def save_activations(activations: Activations, file: Path) -> None:
     """Write activations, completely or not at all."""
-    arrays = {name: np.ascontiguousarray(getattr(activations, name)) for name in ARRAYS}
-    metadata = {"activations": FORMAT}
-    for name in ("config", "provenance"):
-        metadata[name] = msgspec.json.encode(getattr(activations, name)).decode()
-    write_whole(file, lambda part: save_file(arrays, part, metadata=metadata))
+    metadata = {"activations": FORMAT, "config": activations.config, "provenance": activations.provenance}
+    write_tensors(file, {name: getattr(activations, name) for name in ARRAYS}, metadata)
 
 
 def load_activations(file: Path) -> Activations:
     """Activations from their file."""
+    metadata, arrays = read_tensors(file, "record it again with --activations")
+    if metadata.get("activations") != FORMAT or set(arrays) != set(ARRAYS):
+        raise InputError(f"{file} has no activations of format {FORMAT}: record it again with --activations")
     try:
-        with safe_open(file, "np") as opened:
-            metadata, names = opened.metadata() or {}, set(opened.keys())
-            if metadata.get("activations") != FORMAT or not names >= set(ARRAYS):
-                raise InputError(f"{file} has no activations of format {FORMAT}: record it again with --activations")
-            arrays = {name: opened.get_tensor(name) for name in ARRAYS}
-        config = msgspec.json.decode(metadata["config"], type=RecordingConfig)
-        provenance = msgspec.json.decode(metadata["provenance"], type=Provenance)
-        return Activations(config=config, provenance=provenance, **arrays)
-    except (OSError, SafetensorError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
+        config = msgspec.convert(metadata["config"], RecordingConfig)
+        return Activations(config, msgspec.convert(metadata["provenance"], Provenance), **arrays)
+    except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{file} cannot be read ({error}): record it again with --activations") from error

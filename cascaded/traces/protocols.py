@@ -70,16 +70,14 @@ def resolve(run: Trained, config: RecordingConfig) -> RecordingConfig:
     if schedule == "serial" and config.noise is None and (config.steps or 1) > stages:
         raise InputError(f"--steps is {config.steps}, {run.folder} has {stages} serial steps: give at most {stages}")
     settled = stages if schedule == "serial" else max(stages, make_kernel(config.kernel).settles(stages))
-    steps = config.steps or (FINE_STEPS if math.isinf(settled) else int(settled))
+    steps = CLEAN_STEPS if config.protocol == "transient" else FINE_STEPS if math.isinf(settled) else int(settled)
     kernel = "none" if schedule == "serial" else config.kernel
-    config = replace(config, schedule=schedule, kernel=kernel, steps=steps if config.noise is None else config.steps)
+    config = replace(config, schedule=schedule, kernel=kernel, steps=config.steps or steps)
     if config.noise is None:
         return config
-    trials = TRIALS if config.trials is None else config.trials
-    if config.protocol != "transient":
-        return replace(config, protocol="persistent", trials=trials, steps=steps)
-    frames = config.noise_frames or tuple(range(1, MAX_NOISE_FRAMES + 1))
-    return replace(config, trials=trials, noise_frames=frames, steps=config.steps or CLEAN_STEPS)
+    config = replace(config, protocol=config.protocol or "persistent", trials=config.trials or TRIALS)
+    every = tuple(range(1, MAX_NOISE_FRAMES + 1))
+    return config if config.protocol == "persistent" else replace(config, noise_frames=config.noise_frames or every)
 
 
 def make_protocol(run: Trained, config: RecordingConfig) -> Protocol:

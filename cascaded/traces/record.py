@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -172,12 +172,13 @@ class Session:
         arrays = {"labels": self.images.labels[some].numpy(), "indices": rows.numpy()}
         pixels = self.images.images[some].to(next(net.parameters()).device)
         generators = [generator_at(seed, "noise", trial, row) for row in rows.tolist()]
-        with capture_embeddings(net, self.protocol.config.embeddings) as captured:
+        captured = deque(maxlen=1)  # the input of the output layer, at its last call
+        with net.readout.register_forward_pre_hook(lambda module, inputs: captured.append(inputs[0])):
             for number, logits in enumerate(self.protocol.present(pixels, generators)):
                 self.check(logits)
-                if captured:
-                    head = head_of(net, len(logits)).weight
-                    arrays |= {"embeddings": captured[-1].cpu().numpy(), "head": head.cpu().numpy()}
+                if self.protocol.config.embeddings:
+                    embeddings, head = pool(captured[0].last()), head_of(net, len(logits)).weight
+                    arrays |= {"embeddings": embeddings.cpu().numpy(), "head": head.cpu().numpy()}
                 if number in recordings:
                     recordings[number].write(start, logits=logits.cpu().numpy(), **arrays)
 
@@ -187,20 +188,6 @@ class Session:
             raise InputError(f"the outputs of {self.run.folder} are not finite: it has diverged, train another")
         if self.protocol.config.dtype == "float16" and not logits.half().isfinite().all():
             raise InputError(f"the outputs of {self.run.folder} are too large for float16: use --dtype float32")
-
-
-@contextmanager
-def capture_embeddings(net: Cascade, wanted: bool = True) -> Iterator[list[Tensor]]:
-    """Collect the input of the output layer at the last step of every call; the newest is the last of the list."""
-    captured: list[Tensor] = []
-    if not wanted:
-        yield captured
-        return
-    hook = net.readout.register_forward_pre_hook(lambda module, inputs: captured.append(pool(inputs[0].last())))
-    try:
-        yield captured
-    finally:
-        hook.remove()
 
 
 def head_of(net: Cascade, step: int) -> torch.nn.Linear:

@@ -47,60 +47,53 @@ def limit_images(images: Images, items: Tensor, max_images: int | None) -> Int64
 
 
 def _test_or_validation(run: Trained, data: str | None) -> Selection:
+    """The test split; if there is none, the validation split."""
     try:
         return _split(run, data, "test")
     except MissingSplitError as error:
         missing = error
-    if _is_own(run, data) and not _has_validation(run):
-        raise InputError(
-            f"{run.config.data} has no test split and {run.folder} was trained without a validation split: add test "
-            "images, or train with --val-fraction 0.1"
-        ) from missing
-    if _is_own(run, data):
-        return _own_images(run, "validation")
     try:
-        images = _load(run, str(data), "validation")
+        return _own_validation(run) if _is_own(run, data) else _other_images(run, str(data), "validation")
     except MissingSplitError:
         raise missing from None
-    return images, torch.arange(len(images))
+    except InputError as error:
+        raise InputError(f"{data or run.config.data} has no test split and {error}") from missing
 
 
 def _split(run: Trained, data: str | None, split: str) -> Selection:
     if _is_own(run, data):
-        return _own_images(run, split)
+        return _own_validation(run) if split == "validation" else _own_images(run, split)
     try:
-        images = _load(run, str(data), split)
+        return _other_images(run, str(data), split)
     except MissingSplitError:
         if split != "validation":
             raise
-        images = replace(_load(run, str(data), "train"), split=split)  # the network was trained on none of them
-    return images, torch.arange(len(images))
-
-
-def _load(run: Trained, data: str, split: str) -> Images:
-    channels, _, size = run.inputs.shape
-    return load(data, split, image_size=size, channels=channels)
+    images, items = _other_images(run, str(data), "train")  # the network was trained on none of them
+    return replace(images, split=split), items
 
 
 def _is_own(run: Trained, data: str | None) -> bool:
     return data is None or os.path.normpath(data) == os.path.normpath(run.config.data)
 
 
-def _has_validation(run: Trained) -> bool:
-    return bool(run.config.fold or run.config.val_fraction)
+def _other_images(run: Trained, data: str, split: str) -> Selection:
+    channels, _, size = run.inputs.shape
+    images = load(data, split, image_size=size, channels=channels)
+    return images, torch.arange(len(images))
 
 
 def _own_images(run: Trained, split: str) -> Selection:
-    if split != "validation":
-        try:
-            images = load_split(run.config, split)
-        except MissingSplitError as error:
-            raise MissingSplitError(f"{error}; validation is the part left out of the training images") from error
-        return images, torch.arange(len(images))
-    if not _has_validation(run):
+    try:
+        images = load_split(run.config, split)
+    except MissingSplitError as error:
+        raise MissingSplitError(f"{error}; validation is the part left out of the training images") from error
+    return images, torch.arange(len(images))
+
+
+def _own_validation(run: Trained) -> Selection:
+    if not (run.config.fold or run.config.val_fraction):
         raise InputError(
-            f"{run.folder} was trained without a validation split: train it with --val-fraction 0.1, or record --split "
-            "test"
+            f"{run.folder} was trained without a validation split: add test images, or train with --val-fraction 0.1"
         )
     images = load_split(run.config, "train")
     return replace(images, split="validation"), split_validation(run.config, images)[1]
