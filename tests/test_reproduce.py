@@ -19,7 +19,14 @@ from cascaded.paper.claims import STATEMENTS
 from cascaded.paper.estimate import seconds_left
 from cascaded.paper.experiments import EXPERIMENTS
 from cascaded.paper.published import claims_of, read_claims, read_estimates, write_claims
-from cascaded.paper.reproduce import Reproduction, reproduce
+from cascaded.paper.reproduce import (
+    Reproduction,
+    analyze_networks,
+    record_networks,
+    reproduce,
+    results_of,
+    train_networks,
+)
 from cascaded.paper.scales import SCALES, SMOKE
 from cascaded.results.names import display_name
 from cascaded.results.table import load
@@ -78,6 +85,20 @@ def test_an_experiment_contains_what_it_has_recorded_only(out):
     assert set(load(out / "runs").time.dropna()) == {"coarse", "fine"}
     assert set(read_estimates(out / "results" / "table-lambda.csv").schedule) == {"cascaded"}
     assert "serial" in set(read_estimates(out / "results" / "deadline.csv").schedule)
+
+
+def test_cross_validated_networks_replace_the_validation_split(out):
+    single = EXPERIMENTS["prototypicality"].networks[0]
+    experiment = replace(EXPERIMENTS["prototypicality"], networks=(single, replace(single, folds=3)))
+    work = Reproduction(experiment, replace(TINY, cross_validate=True), out)
+    with torch.enable_grad():
+        train_networks(work, 1)
+    record_networks(work, 1)
+    analyze_networks(work, 1)
+    rows = results_of(work)
+    images = rows.groupby("split").n_items.unique().map(list).to_dict()
+    assert images == {"test": [30], "validation": [120]}  # all training images
+    assert {run.rpartition("/")[2] for run in rows[rows.split == "validation"].run} == {"folds-0"}
 
 
 def test_finished_work_is_skipped(out):

@@ -5,7 +5,7 @@ The verdict follows from the 95 % interval of the effect:
     supported       low > 0
     contradicted    high < 0
     inconclusive    low <= 0 <= high
-    not measured    no effect, no interval, or too few images
+    not measured    no effect, no interval, too few images, or networks that were not trained with the noise
 
 A claim of no difference is tested for equivalence: supported if the interval lies within -margin..margin, contradicted
 if it lies outside, inconclusive otherwise.
@@ -93,7 +93,8 @@ LOSSY = ("focus", "occlusion", "perlin", "resolution")
 """The noises that remove information; rotation and translation only move it."""
 MEASURES = {"centrality": "validation", "C-score": "validation", "human agreement": "test", "typicality": "test"}
 """Measures of prototypicality, with the split that the paper reads each from; typicality is of embedded data only."""
-COARSE, AREA = {"time": "coarse"}, "area under the speed-accuracy curve, confidence threshold"
+TEST = {"split": "test"}
+COARSE, AREA = {"time": "coarse", **TEST}, "area under the speed-accuracy curve, confidence threshold"
 SPEED, TAXONOMY = "analysis == 'speed_accuracy'", "analysis == 'taxonomic_compliance'"
 
 CLAIMS: tuple[Claim, ...] = (
@@ -119,7 +120,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("C4", "first step with a compliance of .35", "first_step_at_0.35", TAXONOMY, TD0, CE, -1, prefer=COARSE),
     Claim("C4", "mean compliance over steps", "compliance_mean", TAXONOMY, TD0, CE, prefer=COARSE),
     *(
-        Claim("C5", label, metric, f"analysis == '{analysis}' and noise == '{noise}'", TD0, b, sign)
+        Claim("C5", label, metric, f"analysis == '{analysis}' and noise == '{noise}'", TD0, b, sign, prefer=TEST)
         for analysis, metric, sign, label in (
             ("persistent_noise", "accuracy", 1, "accuracy under persistent noise"),
             ("transient_noise", "dip", -1, "dip of confidence under transient noise"),
@@ -132,7 +133,7 @@ CLAIMS: tuple[Claim, ...] = (
         for detector in ("msp", "entropy", "softmax", "logits")
     ),
     *(
-        Claim("C7", f"area above deadline, {label}", "area_above_deadline", query, TD0)
+        Claim("C7", f"area above deadline, {label}", "area_above_deadline", query, TD0, prefer=TEST)
         for label, query in (
             ("confidence threshold", f"{SPEED} and rule == 'threshold'"),
             ("learned stopper", "analysis == 'learned_stopper' and rule == 'stopper'"),
@@ -220,7 +221,7 @@ def _measurement(claim: Claim, a: pd.DataFrame, b: pd.DataFrame | None) -> dict[
         "paper": factor * paper,
         "paper_data": paper_data,
         "verdict": "not measured" if note else verdict(low, high, _margin(claim) * metric.scale),
-        "note": note or _training_note(first),
+        "note": note,
         "command": "",
     }
 
@@ -244,12 +245,9 @@ def _note(claim: Claim, first: pd.Series, low: float, missing: bool) -> str:
         return f"not every network has a value of {claim.metric}"
     if first["n_items"] < FEWEST_IMAGES:
         return f"too few images for a verdict ({first['n_items']:.0f}; at least {FEWEST_IMAGES})"
+    if pd.notna(first["noise"]) and first["train_noise"] != first["noise"]:
+        return f"the networks were not trained with {first['noise']} noise, as those of the paper were"
     return "no interval: one seed, and this metric is not resampled over images" if pd.isna(low) else ""
-
-
-def _training_note(first: pd.Series) -> str:
-    noise = first["noise"]
-    return "" if pd.isna(noise) or first["train_noise"] == noise else f"networks were not trained with {noise} noise"
 
 
 def _name(row: pd.Series) -> str:

@@ -288,7 +288,7 @@ DEMO = Experiment(
     (replace(COARSE, activations=20), FINE, VALIDATION, *OOD, PERSISTENT, TRANSIENT),
     (
         *("speed_accuracy", "selection_latency", "prototypicality", "persistent_noise", "transient_noise"),
-        *("learned_stopper", "out_of_distribution", "run_time"),
+        *("out_of_distribution", "run_time"),
     ),
     ("accuracy",),
     COARSE_ONLY,

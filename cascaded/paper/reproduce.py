@@ -95,11 +95,16 @@ class Reproduction:
         """The folders of all runs."""
         return [folder for network in self.networks for folder in self.folders(network)]
 
-    def places(self) -> list[Path]:
-        """What is analyzed: the folders of all runs; for folds, the folder that contains them all."""
+    def places(self, folds: bool | None = None) -> list[Path]:
+        """What is analyzed: the folders of all runs; for folds, the folder that contains them all.
+
+        Args:
+            folds: True for cross-validated networks only, False for all others.
+        """
         found = [
             self.runs / network.part / network.name if network.folds else folder
             for network in self.networks
+            if folds is None or bool(network.folds) == folds
             for folder in self.folders(network)
         ]
         return list(dict.fromkeys(found))
@@ -237,7 +242,9 @@ def _noting(notes: list[str], name: str) -> Iterator[None]:
 
 def results_of(work: Reproduction) -> pd.DataFrame:
     """The rows of an experiment, whatever else was recorded of the same networks: those of its schedules and times."""
-    df = load(work.places(), *work.experiment.analyses)
+    df = load(work.places(folds=False), *work.experiment.analyses)
+    if folds := work.places(folds=True):  # every training image is a validation image of one fold
+        df = pd.concat([df[df["split"] != "validation"], load(folds, *work.experiment.analyses)], ignore_index=True)
     recorded = {(each.time, each.schedule) for each in work.experiment.recordings}
     if not recorded:
         return df
