@@ -1,4 +1,4 @@
-"""Files that are whole or not there, whenever the process is killed, and files that are what they were."""
+"""Files that are complete or do not exist, whenever the process is killed; and dataclasses from JSON."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ T = TypeVar("T")
 
 
 def write_whole(file: Path, write: Callable[[Path], object]) -> None:
-    """Write a file so that its name only ever stands for all of it: beside it first, to the disk, then renamed.
+    """Write a file that is complete or does not exist: under another name first, flushed to the disk, then renamed.
 
     Args:
-        file: The file to be. Its folder is made where there is none.
-        write: Writes everything to the path that it is handed.
+        file: The file. Its folder is made if there is none.
+        write: Writes the content to the path that it is given.
     """
     part = file.with_name(f".{file.name}.{platform.node()}.{os.getpid()}.part")
     try:
         new = not file.parent.exists()
         file.parent.mkdir(parents=True, exist_ok=True)
-        _clear_up(file)
+        _remove_unfinished(file)
         write(part)
         part.chmod(0o666 & ~_umask())  # safetensors keeps its files to the user alone
         flush(part)
         part.replace(file)
         flush(file.parent)
         if new:
-            flush(file.parent.parent)  # where the folder's own name stands
+            flush(file.parent.parent)  # which has the name of the new folder
     except BaseException as error:
-        _forget(part)
+        _delete(part)
         # safetensors reports a full disk as an error of its own, not as OSError
         if isinstance(error, OSError) or type(error).__name__ == "SafetensorError":
-            told = getattr(error, "strerror", None) or str(error)
-            raise InputError(f"{file} cannot be written ({told}): make room, or choose another place") from error
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"{file} cannot be written ({reason}): make room, or choose another folder") from error
         raise
 
 
@@ -58,18 +58,18 @@ def check_writable(folder: Path, size: int = 4 << 20) -> None:
 
 
 def write_json(file: Path, content: Any) -> None:
-    """Write JSON as people read it, whole or not at all."""
+    """Write indented JSON, completely or not at all."""
     write_whole(file, lambda part: part.write_text(json.dumps(content, indent=2) + "\n"))
 
 
 def read_json(file: Path) -> Any:
-    """What a JSON file says."""
+    """The content of a JSON file."""
     try:
         return json.loads(file.read_text())
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}): check the path") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{file} is not JSON ({error}): it is damaged or something else") from error
+        raise InputError(f"{file} is not JSON ({error}): it is damaged or another kind of file") from error
 
 
 def write_tensors(file: Path, tensors: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
@@ -105,7 +105,7 @@ def read_tensors(
 
 
 def sha256(file: Path) -> str:
-    """The digest of a file's content."""
+    """SHA-256 of a file's content."""
     with file.open("rb") as opened:
         digest = hashlib.sha256()
         while block := opened.read(1 << 20):
@@ -114,15 +114,15 @@ def sha256(file: Path) -> str:
 
 
 def _umask() -> int:
-    """What new files are kept from; the system tells only when it is changed."""
+    """The umask, which the system returns only when it is changed."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
 def flush(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk itself before going on."""
-    if path.is_dir() and os.name == "nt":  # Windows opens no folders
+    """Flush a file, or the names in a folder, to the disk."""
+    if path.is_dir() and os.name == "nt":  # Windows cannot open folders
         return
     opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
@@ -131,16 +131,16 @@ def flush(path: Path) -> None:
         os.close(opened)
 
 
-def _clear_up(file: Path) -> None:
-    """Remove what processes of this machine that were killed have left of the same file."""
+def _remove_unfinished(file: Path) -> None:
+    """Remove the unfinished files of killed processes of this machine."""
     for part in file.parent.glob(f".{file.name}.{platform.node()}.*.part"):
         number = part.name.split(".")[-2]
         if number.isdigit() and not _is_alive(int(number)):
-            _forget(part)
+            _delete(part)
 
 
 def _is_alive(process: int) -> bool:
-    if os.name == "nt":  # where asking would end it
+    if os.name == "nt":  # os.kill would end it
         return True
     try:
         os.kill(process, 0)
@@ -151,11 +151,11 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def _forget(part: Path) -> None:
+def _delete(part: Path) -> None:
     try:
         part.unlink(missing_ok=True)
     except OSError:
-        return  # the folder itself is out of reach: nothing was written there
+        return  # the folder cannot be accessed: nothing was written there
 
 
 # --- dataclasses from JSON

@@ -50,7 +50,7 @@ def main(epochs: int = 4) -> None:
         early = cascaded.early_exit(net, test_images, threshold)
         right = (early.predictions == test_labels).double().mean()
         print(f"above {threshold:<4}   {right:6.1%}   {early.steps.double().mean():10.2f}")
-    waited = (net.answer(test_images).argmax(dim=-1) == test_labels).double().mean()
+    waited = (net.final_logits(test_images).argmax(dim=-1) == test_labels).double().mean()
     print(f"waited       {waited:6.1%}   {net.settle_steps:10.2f}")
 
 

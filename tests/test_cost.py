@@ -52,7 +52,7 @@ def test_cycles_are_what_is_computed(kernel, steps):
     net = cascaded.resnet((2, 1), width=2)
     frames = []
     for block in net.blocks:
-        block.branch.register_forward_hook(lambda _, args, out: frames.append(args[0].shown * (args[0].start > 0)))
+        block.branch.register_forward_hook(lambda _, args, out: frames.append(args[0].num_frames * (args[0].start > 0)))
     net(torch.zeros(2, 3, 8, 8), kernel=kernel, steps=steps)
     assert sum(frames) == sum(net.cycles(kernel=kernel, steps=steps))
 

@@ -102,7 +102,7 @@ def test_later_steps_take_longer(tiny):
 def test_the_full_pass_is_the_network_without_time(tiny):
     net, images, _ = tiny
     result = full_pass(net, images)
-    assert torch.equal(result.predictions, net.answer(images).argmax(dim=-1))
+    assert torch.equal(result.predictions, net.final_logits(images).argmax(dim=-1))
     assert torch.equal(result.predictions, net.serial().eval()(images).argmax(dim=-1))
     assert result.steps.tolist() == [9] * 24
     assert set(result.seconds.tolist()) == {result.total}

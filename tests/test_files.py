@@ -1,4 +1,4 @@
-"""Files are whole or not there."""
+"""Files are complete or do not exist."""
 
 import errno
 import json
@@ -6,23 +6,24 @@ import os
 import platform
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 
 from cascaded.errors import InputError
-from cascaded.files import read_json, sha256, write_json, write_whole
+from cascaded.files import check_writable, from_json, read_json, sha256, write_json, write_whole
 
 
 def test_a_file_is_written_and_nothing_else_is_left(tmp_path):
-    file = tmp_path / "new" / "told.json"
+    file = tmp_path / "new" / "run.json"
     write_json(file, {"a": 1})
     assert read_json(file) == {"a": 1}
-    assert [each.name for each in file.parent.iterdir()] == ["told.json"]
+    assert [each.name for each in file.parent.iterdir()] == ["run.json"]
 
 
 @pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left on device"), RuntimeError("a bug")])
 def test_what_was_there_survives_a_failure(tmp_path, fault):
-    file = tmp_path / "told.json"
+    file = tmp_path / "run.json"
     write_json(file, "old")
 
     def half(part):
@@ -35,20 +36,20 @@ def test_what_was_there_survives_a_failure(tmp_path, fault):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_place_that_cannot_be_written_is_said(tmp_path):
+def test_a_place_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"cannot be written .*: make room, or choose another place"):
+    with pytest.raises(InputError, match=r"cannot be written .*: make room, or choose another folder"):
         write_json(tmp_path / "file" / "below", {})
 
 
 def test_what_a_killed_process_left_is_cleared_up(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait(timeout=300)
-    left = tmp_path / f".told.json.{platform.node()}.{gone.pid}.part"
-    others = [tmp_path / f".told.json.{platform.node()}.{os.getppid()}.part", tmp_path / ".told.json.elsewhere.1.part"]
+    left = tmp_path / f".run.json.{platform.node()}.{gone.pid}.part"
+    others = [tmp_path / f".run.json.{platform.node()}.{os.getppid()}.part", tmp_path / ".run.json.elsewhere.1.part"]
     for part in (left, *others):
         part.write_text("half")
-    write_json(tmp_path / "told.json", {})
+    write_json(tmp_path / "run.json", {})
     assert not left.exists()
     assert all(part.exists() for part in others)
 
@@ -79,3 +80,43 @@ def test_files_can_be_read_by_whom_the_user_lets(tmp_path):
 def test_json_is_for_people(tmp_path):
     write_json(tmp_path / "a.json", {"b": [1]})
     assert (tmp_path / "a.json").read_text() == json.dumps({"b": [1]}, indent=2) + "\n"
+
+
+def test_a_writable_folder_is_left_as_it_was(tmp_path):
+    check_writable(tmp_path / "new" / "runs")
+    assert list((tmp_path / "new" / "runs").iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"file/runs cannot be written \(.*\): make room, or choose another folder"):
+        check_writable(tmp_path / "file" / "runs")
+
+
+@dataclass(frozen=True)
+class Inner:
+    size: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outer:
+    name: str
+    inner: Inner = Inner()
+    scale: float | None = None
+
+
+def test_a_dataclass_from_json():
+    assert from_json({"name": "a", "inner": {"size": [1, 2]}, "scale": 1}, Outer) == Outer("a", Inner((1, 2)), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"name": 1}, "Expected `str`, got `int` - at `\\$.name`"),
+        ({}, "missing required field `name`"),
+        ([], "Expected `object`, got `array`"),
+        ({"name": "a", "colour": 1}, "unknown key colour"),
+        ({"name": "a", "inner": {"colour": 1}}, "unknown key colour"),
+        ({"name": "a", "inner": {"size": [True]}}, "Expected `int`, got `bool`"),
+    ],
+)
+def test_other_json_is_refused(content, message):
+    with pytest.raises(ValueError, match=message):
+        from_json(content, Outer)

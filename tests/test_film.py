@@ -9,7 +9,7 @@ def frames(*values):
 
 def test_a_still_image_is_one_frame_that_holds():
     film = still(torch.tensor([[1.0], [2.0]]), steps=3)
-    assert film.shown == 1
+    assert film.num_frames == 1
     assert film.unfold().squeeze(-1).tolist() == [[1, 2]] * 3
 
 
@@ -30,7 +30,7 @@ def test_holding_more_than_is_missing_changes_nothing():
 
 def test_in_a_join_the_shorter_film_holds():
     joined = join(moving(frames(1, 2), steps=4), moving(frames(10, 20, 30), steps=4), torch.add)
-    assert joined.shown == 3
+    assert joined.num_frames == 3
     assert joined.unfold().flatten().tolist() == [11, 22, 32, 32]
 
 

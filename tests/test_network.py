@@ -236,8 +236,8 @@ def test_without_gradients_a_long_film_goes_in_pieces_and_says_the_same(net, ker
 def test_without_gradients_a_film_needs_the_memory_of_a_piece():
     net = residual_net()
     frames = []
-    net.stem.register_forward_hook(lambda _, args, out: frames.append(out.shown))
-    net.blocks[0].branch.register_forward_hook(lambda _, args, out: frames.append(out.shown))
+    net.stem.register_forward_hook(lambda _, args, out: frames.append(out.num_frames))
+    net.blocks[0].branch.register_forward_hook(lambda _, args, out: frames.append(out.num_frames))
     with torch.no_grad():
         net(images(net, time=50))
         net(images(net), kernel=cascaded.ExponentialSmoothing(0.9), steps=50)

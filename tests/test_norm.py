@@ -55,7 +55,7 @@ def test_a_held_frame_stays_one_frame_where_statistics_no_longer_change():
     norm = norm_with()
     norm(still(film_of(1)[0], steps=5))
     norm.eval()
-    assert norm(still(film_of(1)[0], steps=5)).shown == 1
+    assert norm(still(film_of(1)[0], steps=5)).num_frames == 1
 
 
 def test_a_shorter_call_leaves_later_steps_alone():

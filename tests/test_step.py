@@ -26,7 +26,7 @@ def test_the_settled_answer_is_what_the_plain_network_says(net):
     for training in (True, False):
         net.train(training)
         # the copy first: in training the statistics of both move
-        torch.testing.assert_close(net.serial()(x), net.answer(x), rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(net.serial()(x), net.final_logits(x), rtol=1e-9, atol=1e-9)
 
 
 def test_cross_entropy_is_learned_from_the_settled_answer_alone():

@@ -67,25 +67,25 @@ class Block(nn.Module):
         """Join the instantaneous path with what has arrived from the branch."""
 
     @abstractmethod
-    def silence(self, z: Film) -> Film:
+    def empty_branch(self, z: Film) -> Film:
         """What arrives from a branch that has not been computed yet: nothing."""
 
-    def meet(self, z: Film, arrived: Film) -> Film:
+    def join_now(self, z: Film, arrived: Film) -> Film:
         """All that happens without delay."""
         return self.after(self.join(z, arrived))
 
     def forward(self, z: Film, line: Line, kernel: Kernel) -> tuple[Film, Line]:
         """The block over a film, from what its delay line holds."""
         arrived, line = delayed(kernel, self.branch, z, line)
-        return self.meet(z, arrived), line
+        return self.join_now(z, arrived), line
 
-    def fire(self, z: Film) -> Film:
+    def forward_settled(self, z: Film) -> Film:
         """The block on settled input, without delay: once and for all."""
-        return self.meet(z, self.branch(replace(z, start=SETTLED)))
+        return self.join_now(z, self.branch(replace(z, start=SETTLED)))
 
-    def bypass(self, z: Film) -> Film:
+    def skip_only(self, z: Film) -> Film:
         """The block before its branch contributes: the open path alone."""
-        return self.meet(z, self.silence(z))
+        return self.join_now(z, self.empty_branch(z))
 
 
 class ResidualBlock(Block):
@@ -99,7 +99,7 @@ class ResidualBlock(Block):
     def join(self, z: Film, arrived: Film) -> Film:
         return join(z.map(self.skip), arrived, lambda skip, residual: torch.relu_(skip + residual))
 
-    def silence(self, z: Film) -> Film:
+    def empty_branch(self, z: Film) -> Film:
         return z.map(lambda x: x.new_zeros(()).expand(len(x), 1, 1, 1))
 
 
@@ -113,7 +113,7 @@ class DenseBlock(Block):
     def join(self, z: Film, arrived: Film) -> Film:
         return join(z, arrived, lambda old, new: torch.cat([new, old], dim=1))
 
-    def silence(self, z: Film) -> Film:
+    def empty_branch(self, z: Film) -> Film:
         return z.map(lambda x: x.new_zeros(()).expand(len(x), self.growth, *x.shape[2:]))
 
 

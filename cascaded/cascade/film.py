@@ -37,7 +37,7 @@ class Film:
     copies: int = 1
 
     @property
-    def shown(self) -> int:
+    def num_frames(self) -> int:
         """How many frames are stored."""
         return self.frames.shape[0] // self.batch
 
@@ -55,7 +55,7 @@ class Film:
 
     def hold(self, shown: int) -> Film:
         """The same film with at least `shown` frames stored."""
-        missing = shown - self.shown
+        missing = shown - self.num_frames
         if missing <= 0:
             return self
         return replace(self, frames=torch.cat([self.frames, *[self.last()] * missing]))
@@ -92,5 +92,5 @@ def moving(frames: Float[Tensor, "time batch *rest"], steps: int | None = None, 
 
 def join(a: Film, b: Film, how: Callable[[Tensor, Tensor], Tensor]) -> Film:
     """Bring a second film to a first one, frame by frame; the shorter one holds its last frame."""
-    shown = max(a.shown, b.shown)
+    shown = max(a.num_frames, b.num_frames)
     return replace(a, frames=how(a.hold(shown).frames, b.hold(shown).frames))

@@ -107,7 +107,7 @@ class TappedDelay(Kernel):
     def spread(self, film: Film, trail: Tensor | None) -> tuple[Film, Tensor | None]:
         if self.taps == (1.0,):
             return film, None
-        shown, batch = min(film.steps, film.shown + self.memory), film.batch
+        shown, batch = min(film.steps, film.num_frames + self.memory), film.batch
         held = film.hold(shown).frames
         empty = [torch.zeros_like(held[:batch])] * self.memory
         line = torch.cat([*empty, held] if trail is None else [trail.flatten(0, 1), held])

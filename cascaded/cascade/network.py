@@ -19,7 +19,7 @@ from cascaded.cascade.kernels import Kernel, Line
 from cascaded.cascade.norm import steady
 from cascaded.cascade.plain import plain_copy
 from cascaded.cascade.readout import Heads, make_readout
-from cascaded.cascade.serial import answer, cycle, serial_trace
+from cascaded.cascade.serial import cycle, final_logits, serial_trace
 from cascaded.cascade.state import State
 from cascaded.errors import InputError
 
@@ -105,7 +105,7 @@ class Cascade(nn.Module):
 
     def _trace(self, film: Film, kernel: Kernel) -> Float[Tensor, "time batch classes"]:
         """Class scores over a film; without gradients a long one goes in pieces, and needs the memory of a piece."""
-        long = film.shown > PIECE or math.isinf(kernel.memory)
+        long = film.num_frames > PIECE or math.isinf(kernel.memory)
         pieces = film.pieces(PIECE) if long and not torch.is_grad_enabled() else [film]
         trace, lines = [], None
         for piece in pieces:
@@ -193,15 +193,15 @@ class Cascade(nn.Module):
         lines = [Line()]
         for block in self.chain:
             lines.append(Line(rest.frames))
-            rest = block.bypass(rest)
+            rest = block.skip_only(rest)
         return lines
 
     # --- without time
 
-    def answer(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
+    def final_logits(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
         """Class scores once everything has settled, at the cost of one serial pass: `net.serial()`, but not a copy."""
         check_frames(images, self.in_channels, dims=(4,))
-        return answer(self, images)
+        return final_logits(self, images)
 
     def serial(self) -> nn.Sequential:
         """A plain module without time, a copy: `net.serial()(images)` is what the cascade says once it has settled."""

@@ -83,8 +83,8 @@ class TimeBatchNorm(nn.Module):
             frames = [film.frames.contiguous()]
         if film.copies > 1:
             frames = [torch.cat([x, x]) for x in frames]  # even where a map is one pixel there are now two values
-        means, variances = self.running_mean.new_zeros(2, film.shown, self.channels)
-        rows = range(film.start, film.start + film.shown)
+        means, variances = self.running_mean.new_zeros(2, film.num_frames, self.channels)
+        rows = range(film.start, film.start + film.num_frames)
         counted = frames[0][:, 0].numel()
         if self.shared and film.copies == 1:  # copies are the same in every process
             normed, means, variances = batch_norm_across(frames, *self._affine(rows), self.eps)
@@ -116,10 +116,10 @@ class TimeBatchNorm(nn.Module):
 
     def _distinct(self, film: Film) -> int:
         """How many frames come out different although the last one that came in holds."""
-        if film.start == SETTLED or film.shown == film.steps:
-            return film.shown
+        if film.start == SETTLED or film.num_frames == film.steps:
+            return film.num_frames
         rows = len(self.weight) if self.training else self.distinct_rows
-        return max(film.shown, rows - film.start)
+        return max(film.num_frames, rows - film.start)
 
     @property
     def distinct_rows(self) -> int:
@@ -135,7 +135,7 @@ class TimeBatchNorm(nn.Module):
         if counted != stood_for:  # torch's variances are unbiased, for the number of values it has seen
             variances = variances * ((counted - 1) / counted * stood_for / (stood_for - 1))
         rows = self._rows(film)
-        held = torch.arange(film.steps, device=means.device).clamp_(max=film.shown - 1)
+        held = torch.arange(film.steps, device=means.device).clamp_(max=film.num_frames - 1)
         self.batches[rows] += 1
         if self.momentum is None:
             factor = self.batches[rows].to(means.dtype).reciprocal().unsqueeze(1)

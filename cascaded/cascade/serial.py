@@ -34,11 +34,11 @@ def serial_trace(net: Cascade, images: Tensor, steps: int | None) -> Float[Tenso
     return torch.stack(trace)
 
 
-def answer(net: Cascade, images: Tensor) -> Float[Tensor, "batch classes"]:
+def final_logits(net: Cascade, images: Tensor) -> Float[Tensor, "batch classes"]:
     """Class scores at the last cycle alone: every block once, and no read-out on the way."""
     z = net.stem(still(net.arrange(images), steps=1, start=SETTLED))
     for block in net.chain:
-        z = block.fire(z)
+        z = block.forward_settled(z)
     return net.readout(z)[0]
 
 
@@ -50,9 +50,9 @@ def cycle(net: Cascade, images: Tensor, settled: Tensor | None, number: int) -> 
     else:
         z = still(settled, steps=1, start=number)
         if number <= len(net.blocks) + 1:
-            z = net.chain[number - 2].fire(z)
+            z = net.chain[number - 2].forward_settled(z)
     features = z
     if net.heads != "shallow_deep":
         for block in net.chain[number - 1 :]:
-            features = block.bypass(features)
+            features = block.skip_only(features)
     return net.readout(features)[0], z.frames

@@ -111,7 +111,7 @@ def _unpacked(
 def full_pass(net: Cascade, images: Float[Tensor, "batch channels height width"]) -> EarlyExitResult:
     """Predict a batch by one ordinary pass through the network, without time steps."""
     start = time.perf_counter()
-    predictions = net.answer(images).argmax(dim=-1).cpu()
+    predictions = net.final_logits(images).argmax(dim=-1).cpu()
     total = time.perf_counter() - start
     last, each = len(net.blocks) + 1, torch.full((len(images),), total, dtype=torch.float64)
     return EarlyExitResult(predictions, torch.full_like(predictions, last), each, total)

@@ -122,11 +122,11 @@ def serial_stages(net: Cascade, images: Tensor, steps: int) -> Stages:
     done, cycles = [], []
     for number in range(1, len(net.blocks) + 2):
         z = replace(z, start=number)
-        z = net.chain[number - 2].fire(z) if number > 1 else z
+        z = net.chain[number - 2].forward_settled(z) if number > 1 else z
         done.append(z.frames)
         ahead, features = [], z
         for block in net.chain[number - 1 :]:
-            features = block.bypass(features)
+            features = block.skip_only(features)
             ahead.append(torch.zeros_like(features.frames) if net.heads == "shallow_deep" else features.frames)
         cycles.append([*done, *ahead])
     cycles += [cycles[-1]] * (steps - len(cycles))

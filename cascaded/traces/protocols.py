@@ -172,7 +172,7 @@ class PersistentNoise(Protocol):
     def present(self, images: Tensor, generators: Sequence[Generator]) -> Iterator[Logits]:
         frames = self.noisy_frames(images, self.steps, generators)
         if self.config.schedule == "serial":
-            yield torch.stack([self.run.net.answer(frame) for frame in frames])
+            yield torch.stack([self.run.net.final_logits(frame) for frame in frames])
         else:
             yield self.run.net(frames, kernel=self.kernel)
 
@@ -204,8 +204,8 @@ class TransientNoise(Protocol):
         return self._serial(clean, noisy) if self.config.schedule == "serial" else self._cascaded(clean, noisy)
 
     def _serial(self, clean: Tensor, noisy: Tensor) -> Iterator[Logits]:
-        once = self.run.net.answer(clean)[None].expand(self.steps, -1, -1)
-        during = torch.stack([self.run.net.answer(frame) for frame in noisy])
+        once = self.run.net.final_logits(clean)[None].expand(self.steps, -1, -1)
+        during = torch.stack([self.run.net.final_logits(frame) for frame in noisy])
         for frames in self.config.noise_frames:
             yield torch.cat([once, during[:frames], once])
 

@@ -34,7 +34,7 @@ class LossModule(nn.Module):
         loss = self.method.loss
         with torch.autocast(images.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
             if isinstance(loss, CE):
-                trace = self.net.answer(images).unsqueeze(0)
+                trace = self.net.final_logits(images).unsqueeze(0)
             else:
                 trace = self.net(images, schedule=self.method.schedule)
         return ce_loss(trace, labels) if isinstance(loss, CE) else td_loss(trace, labels, loss.at(progress))
