@@ -149,9 +149,9 @@ def test_a_loaded_network_takes_bytes_and_runs_under_its_own_schedule(tiny_run, 
 
 def test_fewer_than_one_step_is_refused(tiny):
     net, images, _ = tiny
-    with pytest.raises(InputError, match="steps is 0: ask for at least 1"):
+    with pytest.raises(InputError, match="steps is 0: give at least 1"):
         early_exit(net, images, 0.5, steps=0)
-    with pytest.raises(InputError, match="settles only in the limit: say how many steps"):
+    with pytest.raises(InputError, match="converges only in the limit: say how many steps"):
         early_exit(net, images, 0.5, kernel=EWS)
 
 

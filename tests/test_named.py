@@ -31,7 +31,7 @@ def test_every_kernel_comes_back_from_its_name(kernel):
 
 @pytest.mark.parametrize("name", ["ews", "ews:", "ews:fast", "taps:1,x", "OSD", "osd:1", ""])
 def test_other_names_are_refused_with_the_known_ones(name):
-    with pytest.raises(InputError, match=r"say osd \(one-step delay\), none, ews:0.9"):
+    with pytest.raises(InputError, match=r"give osd \(one-step delay\), none, ews:0.9"):
         make_kernel(name)
 
 

@@ -106,7 +106,7 @@ def test_a_batch_of_one_trains_as_an_ordinary_norm_does():
 
 def test_a_single_value_a_channel_is_refused_in_training_and_normed_in_evaluation():
     norm = norm_with()
-    with pytest.raises(ValueError, match=r"one value a channel.*at least 2"):
+    with pytest.raises(ValueError, match=r"one value per channel.*at least 2"):
         norm(moving(film_of(1, batch=1, size=1)))
     assert norm.eval()(moving(film_of(1, batch=1, size=1))).frames.isfinite().all()
 

@@ -60,9 +60,9 @@ def test_the_same_seed_makes_the_same_network():
         ({"num_classes": 0}, "num_classes is 0: give at least 1"),
         ({"blocks": (1, 0)}, r"blocks\[1\] is 0: give at least 1"),
         ({"blocks": ()}, "at least one block"),
-        ({"kind": "wide"}, "kind is 'wide': say 'basic' or 'bottleneck'"),
-        ({"stem": "huge"}, "stem is 'huge': say 'small'"),
-        ({"heads": "many"}, "heads is 'many': say 'shared', 'per_step' or 'shallow_deep'"),
+        ({"kind": "wide"}, "kind is 'wide': give 'basic' or 'bottleneck'"),
+        ({"stem": "huge"}, "stem is 'huge': give 'small'"),
+        ({"heads": "many"}, "heads is 'many': give 'shared', 'per_step' or 'shallow_deep'"),
     ],
 )
 def test_impossible_networks_are_refused_in_one_sentence(options, message):

@@ -139,5 +139,5 @@ def test_a_state_of_another_kernel_or_schedule_is_refused(made, used):
 
 
 def test_a_stream_cannot_start_by_holding():
-    with pytest.raises(ValueError, match="the first step has no frame to hold"):
+    with pytest.raises(ValueError, match="the first step has no frame to repeat"):
         small().step(None)

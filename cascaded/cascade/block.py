@@ -1,4 +1,4 @@
-"""Blocks: a branch that is delayed beside a path that is not.
+"""Blocks: a delayed branch beside a path without delay.
 
 z[t,i+1] = relu(skip_i(z[t,i]) + sum_k kappa[k] F_i(z[t-k,i]))          residual
 z[t,i+1] = concat(sum_k kappa[k] F_i(z[t-k,i]), z[t,i])                 dense
@@ -48,12 +48,12 @@ class Layers(nn.Sequential):
 
 
 class Block(nn.Module):
-    """A delayed branch beside an instantaneous path; what joins them is up to the kind of block.
+    """A delayed branch beside a path without delay; subclasses join them.
 
     Attributes:
         branch: F, the delayed layers.
-        after: Layers without delay behind the join: a transition, a last norm, or nothing.
-        channels: Channels that come out.
+        after: Layers without delay after the join: a transition, a last norm, or nothing.
+        channels: Output channels.
     """
 
     def __init__(self, branch: Layers, after: Layers, channels: int):
@@ -64,27 +64,27 @@ class Block(nn.Module):
 
     @abstractmethod
     def join(self, z: Film, arrived: Film) -> Film:
-        """Join the instantaneous path with what has arrived from the branch."""
+        """Join the path without delay with what has arrived from the branch."""
 
     @abstractmethod
     def empty_branch(self, z: Film) -> Film:
-        """What arrives from a branch that has not been computed yet: nothing."""
+        """Zeros, in place of a branch that has not been computed yet."""
 
     def join_now(self, z: Film, arrived: Film) -> Film:
-        """All that happens without delay."""
+        """The join and the layers after it."""
         return self.after(self.join(z, arrived))
 
     def forward(self, z: Film, line: Line, kernel: Kernel) -> tuple[Film, Line]:
-        """The block over a film, from what its delay line holds."""
+        """The block over a film, from the content of its delay line."""
         arrived, line = delayed(kernel, self.branch, z, line)
         return self.join_now(z, arrived), line
 
     def forward_settled(self, z: Film) -> Film:
-        """The block on settled input, without delay: once and for all."""
+        """The block on its final input, without delay."""
         return self.join_now(z, self.branch(replace(z, start=SETTLED)))
 
     def skip_only(self, z: Film) -> Film:
-        """The block before its branch contributes: the open path alone."""
+        """The block before its branch contributes: the path without delay only."""
         return self.join_now(z, self.empty_branch(z))
 
 
@@ -104,7 +104,7 @@ class ResidualBlock(Block):
 
 
 class DenseBlock(Block):
-    """`concat(delayed(branch(z)), z)`: what a block adds stands beside what came before."""
+    """`concat(delayed(branch(z)), z)`."""
 
     def __init__(self, branch: Layers, after: Layers, growth: int, channels: int):
         super().__init__(branch, after, channels)

@@ -1,8 +1,8 @@
-"""A convolution that knows small maps.
+"""A convolution that is fast on small maps.
 
 The last stage of a CIFAR ResNet works on maps of 2x2 pixels, and in a cascade it is the stage with the most steps.
 There a 3x3 convolution spends more than half of its products on padding, and a CPU's convolution kernels, made for
-large maps, are slow at it, above all in the gradient of the weights. Written as one matrix product an output pixel,
+large maps, are slow at it, above all in the gradient of the weights. Written as one matrix product per output pixel,
 over just the inputs that this pixel sees, the same sums take a third of the time (docs/performance.md).
 
 A strided convolution of a map narrower than its stride pads that map explicitly. oneDNN's bfloat16 kernel for the
@@ -83,7 +83,7 @@ def pixelwise(
 
 
 def _window(p: int, stride: int, size: int, length: int) -> tuple[slice, slice]:
-    """Which inputs output p sees along one axis, and through which taps: what lies in the padding is left out."""
+    """The inputs of output p along one axis, and their taps, without the padding."""
     first = p * stride - size // 2
     begin, end = max(first, 0), min(first + size, length)
     return slice(begin, end), slice(begin - first, end - first)

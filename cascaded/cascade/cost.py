@@ -1,4 +1,4 @@
-"""What a read-out costs: in block updates and in operations."""
+"""The cost of a step: in block updates and in operations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def serial_cycles(blocks: int, steps: int | None = None) -> list[int]:
-    """The stem's read-out, then a block a cycle, then nothing more to do."""
+    """Block updates per step: none for the stem's output, then one per step until all blocks are computed."""
     steps = blocks + 1 if steps is None else steps
     return [int(1 < t <= blocks + 1) for t in range(1, steps + 1)]
 
@@ -50,7 +50,7 @@ _COUNTED: dict[tuple[Hashable, ...], list[int]] = {}
 
 
 def operations(net: Cascade, size: tuple[int, int], schedule: Schedule, kernel: Kernel, steps: int) -> list[int]:
-    """Operations an image at every step, counted once for all networks of the same form."""
+    """Operations per image at every step, counted once for all networks of the same form."""
     form = (repr(net), _form(net), size, schedule, kernel, steps)
     if form not in _COUNTED:
         _COUNTED[form] = _count(net, size, schedule, kernel, steps)
@@ -66,10 +66,10 @@ def _form(net: Cascade) -> tuple[Hashable, ...]:
 
 
 def _count(net: Cascade, size: tuple[int, int], schedule: Schedule, kernel: Kernel, steps: int) -> list[int]:
-    """Operations on tensors that have a shape and nothing else.
+    """Operations on tensors that have a shape only.
 
-    The difference between a batch of three and a batch of two is an image's own share: rest, which is computed once a
-    batch, is not in it.
+    The difference between a batch of three and a batch of two is an image's own share: the initial state, which is
+    computed once per batch, is not in it.
     """
     shell = _without_norms(copy.deepcopy(net)).to("meta").train()
     # once all has settled a further step costs nothing; where nothing ever does, it costs what the second one did

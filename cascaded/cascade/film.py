@@ -1,7 +1,7 @@
-"""A film: a batch of images over time, of which the last frame holds.
+"""A film: a batch of frame sequences, of which the last frame is repeated.
 
 A still image is a film of one frame. Only distinct frames are stored, and only what is stored is computed: under a
-one-step delay and a still image, block i sees i different inputs, the last of which holds for ever.
+one-step delay and a still image, block i has i different inputs, the last of which is repeated forever.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-REST = 0  # the step before the first read-out, in which nothing has arrived yet
-SETTLED = -1  # the step after which nothing changes any more: the last one there are statistics for
+REST = 0  # the step before the first output, in which nothing has arrived yet
+SETTLED = -1  # the step after which nothing changes: the last one that there are norm statistics for
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,10 @@ class Film:
         frames: Stored frames, time first: step t of item b is row `t * batch + b`. Time-major because slices and
             concatenations in time are then contiguous in both memory formats, channels first and channels last.
         batch: Items in a frame.
-        steps: How long the film runs. After the last stored frame, that frame holds.
+        steps: Length of the film. The last stored frame is repeated up to it.
         start: Number of its first step, which chooses the batch statistics: `REST`, 1, 2, ... or `SETTLED`.
-        copies: How many equal items each item stands for. Rest is the same for every image and is computed once.
+        copies: How many equal items each item represents. The initial state is the same for every image and is computed
+            once.
     """
 
     frames: Float[Tensor, "time_batch *rest"]
@@ -38,7 +39,7 @@ class Film:
 
     @property
     def num_frames(self) -> int:
-        """How many frames are stored."""
+        """Number of stored frames."""
         return self.frames.shape[0] // self.batch
 
     def map(self, layer: Callable[[Tensor], Tensor]) -> Film:
@@ -50,18 +51,18 @@ class Film:
         return replace(self, frames=self.frames[: steps * self.batch], steps=steps)
 
     def last(self) -> Float[Tensor, "batch *rest"]:
-        """The frame that holds."""
+        """The last frame, which is repeated."""
         return self.frames[-self.batch :]
 
-    def hold(self, shown: int) -> Film:
-        """The same film with at least `shown` frames stored."""
-        missing = shown - self.num_frames
+    def hold(self, num_frames: int) -> Film:
+        """The same film with at least `num_frames` frames stored."""
+        missing = num_frames - self.num_frames
         if missing <= 0:
             return self
         return replace(self, frames=torch.cat([self.frames, *[self.last()] * missing]))
 
     def pieces(self, steps: int) -> Iterator[Film]:
-        """The film in pieces of so many steps, the last one shorter where they do not divide."""
+        """The film in pieces of `steps` steps; the last one may be shorter."""
         for first in range(0, self.steps, steps):
             frames = self.frames[first * self.batch : (first + steps) * self.batch]
             length = min(steps, self.steps - first)
@@ -79,18 +80,18 @@ def layout(frames: Tensor) -> torch.memory_format:
 
 
 def still(images: Float[Tensor, "batch *rest"], steps: int, start: int = 1) -> Film:
-    """One frame that holds for `steps` steps."""
+    """One frame, repeated for `steps` steps."""
     return Film(images, batch=images.shape[0], steps=steps, start=start)
 
 
 def moving(frames: Float[Tensor, "time batch *rest"], steps: int | None = None, start: int = 1) -> Film:
-    """A frame a step. With more steps than frames the last frame holds, with fewer the film is cut."""
+    """One frame per step. With more steps than frames the last frame is repeated, with fewer the film is cut."""
     time, batch = frames.shape[:2]
     steps = time if steps is None else steps
     return Film(frames[:steps].flatten(0, 1), batch=batch, steps=steps, start=start)
 
 
 def join(a: Film, b: Film, how: Callable[[Tensor, Tensor], Tensor]) -> Film:
-    """Bring a second film to a first one, frame by frame; the shorter one holds its last frame."""
-    shown = max(a.num_frames, b.num_frames)
-    return replace(a, frames=how(a.hold(shown).frames, b.hold(shown).frames))
+    """Combine two films frame by frame; the shorter one repeats its last frame."""
+    longer = max(a.num_frames, b.num_frames)
+    return replace(a, frames=how(a.hold(longer).frames, b.hold(longer).frames))

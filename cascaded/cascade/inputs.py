@@ -1,4 +1,4 @@
-"""What a network is asked to do, checked at the edge: each refusal names both sides and the way out."""
+"""Checks of a network's inputs: every error names both sides and the fix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Schedule = Literal["cascaded", "serial"]
 
 
 def check_frames(x: Tensor, in_channels: int, dims: tuple[int, ...] = (4, 5)) -> None:
-    """Still images or films that a network with this many input channels can take."""
+    """Check images or frame sequences for a network with this many input channels."""
     form = "(batch, channels, height, width)" if dims == (4,) else "([time,] batch, channels, height, width)"
     if x.dim() not in dims:
         raise InputError(f"images have shape {tuple(x.shape)}, this network takes {form}: add or drop axes to fit")
@@ -31,17 +31,17 @@ def check_frames(x: Tensor, in_channels: int, dims: tuple[int, ...] = (4, 5)) ->
 
 
 def check_steps(steps: int | None) -> None:
-    """None, or a number of read-outs."""
+    """Check a number of steps; None is not checked."""
     if steps is not None and steps < 1:
-        raise InputError(f"steps is {steps}: ask for at least 1")
+        raise InputError(f"steps is {steps}: give at least 1")
 
 
 def chosen_schedule(schedule: str | None, heads: Heads) -> Schedule:
-    """The schedule that was asked for, or the one that goes with the heads."""
+    """The given schedule, or by default the one of the heads."""
     own = heads == "shallow_deep"
     schedule = schedule or ("serial" if own else "cascaded")
     if schedule not in ("cascaded", "serial"):
-        raise InputError(f"schedule is {schedule!r}: say 'cascaded' or 'serial'")
+        raise InputError(f"schedule is {schedule!r}: give 'cascaded' or 'serial'")
     if own and schedule == "cascaded":
         raise InputError(
             "shallow-deep heads read blocks that have settled, a cascade's have not: run schedule='serial', or make "
@@ -51,20 +51,20 @@ def chosen_schedule(schedule: str | None, heads: Heads) -> Schedule:
 
 
 def check_state(state: State | None, kernel: Kernel | None) -> None:
-    """A state that was made with this kernel, or, with None, under the serial schedule."""
+    """Check that a state was made with this kernel or, with None, under the serial schedule."""
     if state is None:
         return
     lags, kept = (0, 0) if kernel is None else (kernel.lag, kernel.kept)
     if bool(lags) != bool(state.seen) or kept != (len(state.trail[0]) if state.trail else 0):
         maker = kernel or "the serial schedule"
-        raise InputError(f"state was not made by {maker}: hand in the same kernel and schedule at every step")
+        raise InputError(f"state was not made by {maker}: give the same kernel and schedule at every step")
 
 
-def shown_frame(frame: Tensor | None, state: State | None, in_channels: int) -> Tensor:
-    """The frame of this step of a stream: a new one, or the last one again."""
+def current_frame(frame: Tensor | None, state: State | None, in_channels: int) -> Tensor:
+    """The frame of this step of a stream: a new one, or the last one repeated."""
     if frame is None:
         if state is None:
-            raise InputError("the first step has no frame to hold: give one, and None in later steps to hold it")
+            raise InputError("the first step has no frame to repeat: give one, and None in later steps to repeat it")
         return state.frame
     check_frames(frame, in_channels, dims=(4,))
     if state is not None and state.batch != len(frame):

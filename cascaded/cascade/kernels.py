@@ -1,4 +1,4 @@
-"""Temporal kernels: how a block's result reaches the next one.
+"""Delay kernels: how the output of a block reaches the next one.
 
     out[t] = sum_k kappa[k] x[t-k]          delay lines start empty
 
@@ -24,19 +24,19 @@ from cascaded.errors import InputError
 
 
 class Line(NamedTuple):
-    """What a delay remembers between steps; None where its kernel has nothing to remember or nothing has arrived."""
+    """The memory of a delay between steps; None if its kernel has none or nothing has arrived."""
 
     seen: Float[Tensor, "batch *rest"] | None = None  # last step's input, if the kernel lags
     trail: Float[Tensor, "taps batch *rest"] | None = None  # what the remaining taps still need, oldest first
 
 
 class Kernel(ABC):
-    """How a result spreads over time. Kernels hold no state: what passes through them is in a `Line`."""
+    """How an output spreads over time. Kernels have no state: it is in a `Line`."""
 
     @property
     @abstractmethod
     def lag(self) -> int:
-        """1 where the first tap is zero, else 0."""
+        """1 if the first tap is zero, else 0."""
 
     @property
     @abstractmethod
@@ -71,7 +71,7 @@ class Kernel(ABC):
         return frames[0], line
 
     def settles(self, stages: int) -> float:
-        """At which read-out a chain of this many delayed stages, the stem among them, has settled."""
+        """The step at which the output of this many delayed stages, the stem included, is constant."""
         return 1 + stages * self.memory + (stages - 1) * self.lag
 
 
@@ -107,15 +107,15 @@ class TappedDelay(Kernel):
     def spread(self, film: Film, trail: Tensor | None) -> tuple[Film, Tensor | None]:
         if self.taps == (1.0,):
             return film, None
-        shown, batch = min(film.steps, film.num_frames + self.memory), film.batch
-        held = film.hold(shown).frames
+        length, batch = min(film.steps, film.num_frames + self.memory), film.batch
+        held = film.hold(length).frames
         empty = [torch.zeros_like(held[:batch])] * self.memory
         line = torch.cat([*empty, held] if trail is None else [trail.flatten(0, 1), held])
         # tap k starts k frames before the newest one
         terms = [
-            weight * line[(self.memory - k) * batch :][: shown * batch] for k, weight in enumerate(self.taps) if weight
+            weight * line[(self.memory - k) * batch :][: length * batch] for k, weight in enumerate(self.taps) if weight
         ]
-        kept = line[shown * batch :].unflatten(0, (self.memory, batch)) if self.memory else None
+        kept = line[length * batch :].unflatten(0, (self.memory, batch)) if self.memory else None
         return replace(film, frames=sum(terms[1:], start=terms[0])), kept
 
 

@@ -1,4 +1,4 @@
-"""Kernels by name: how a command line, a file name and a trace's header speak of them."""
+"""Kernels by name, for the command line, file names and traces."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def make_kernel(name: str) -> Kernel:
     except ValueError as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"kernel is {name!r}, {parameter!r} is not a number: say {KNOWN}") from error
-    raise InputError(f"there is no kernel {name!r}: say {KNOWN}")
+        raise InputError(f"kernel is {name!r}, {parameter!r} is not a number: give {KNOWN}") from error
+    raise InputError(f"there is no kernel {name!r}: give {KNOWN}")
 
 
 def kernel_name(kernel: Kernel) -> str:

@@ -1,4 +1,4 @@
-"""The cascaded network: a stem, a chain of blocks, a read-out, and two schedules to run them by."""
+"""The cascaded network: a stem, a chain of blocks, an output layer, and two schedules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from cascaded.cascade import cost
 from cascaded.cascade.block import Block, Layers, check_norms
 from cascaded.cascade.film import REST, Film, layout, moving, still
-from cascaded.cascade.inputs import Schedule, check_frames, check_state, check_steps, chosen_schedule, shown_frame
+from cascaded.cascade.inputs import Schedule, check_frames, check_state, check_steps, chosen_schedule, current_frame
 from cascaded.cascade.kernels import Kernel, Line
 from cascaded.cascade.norm import steady
 from cascaded.cascade.plain import plain_copy
@@ -28,18 +28,18 @@ PIECE = 4
 
 
 class Cascade(nn.Module):
-    """A network with an answer at every step.
+    """A network with an output at every step.
 
     Under the cascaded schedule all blocks update at every step from what has arrived so far. Under the serial schedule
-    block k is computed at cycle k+1, from settled input, once and for all. Weights and final answer are the same.
+    block k is computed once, at step k+1, from its final input. Weights and final output are the same.
 
     Args:
         stem: From images to the first block's input.
-        blocks: The chain.
-        num_classes: How many classes a read-out scores.
-        heads: `shared`, one head for all steps; `per_step`, one a step; `shallow_deep`, one on each block's own
+        blocks: The blocks, in order.
+        num_classes: Number of classes.
+        heads: `shared`, one head for all steps; `per_step`, one per step; `shallow_deep`, one on each block's own
             features (serial schedule only).
-        kernel: How results are delayed unless a call says otherwise.
+        kernel: Default delay kernel.
         in_channels: Channels of an image.
         stem_channels: Channels of the stem's output.
     """
@@ -57,7 +57,7 @@ class Cascade(nn.Module):
     ):
         super().__init__()
         if not blocks:
-            raise InputError("a cascade without blocks has nothing to delay: give at least one block")
+            raise InputError("blocks is empty: give at least one block")
         if num_classes < 1:
             raise InputError(f"num_classes is {num_classes}: give at least 1")
         self.stem = stem
@@ -84,13 +84,13 @@ class Cascade(nn.Module):
         steps: int | None = None,
         schedule: Schedule | None = None,
     ) -> Float[Tensor, "time batch classes"]:
-        """Class scores at every step.
+        """Logits at every step.
 
         Args:
             x: Still images `(batch, channels, height, width)`, or a film `(time, batch, channels, height, width)`.
-            kernel: How results are delayed; the network's own by default. Any kernel runs on the same weights.
-            steps: How many read-outs. By default as many as a film has frames, and for still images as many as it takes
-                to settle. A film that is shorter holds its last frame.
+            kernel: Delay kernel; the network's own by default. Any kernel runs on the same weights.
+            steps: Number of steps. By default as many as a film has frames, and for still images as many as it takes
+                until the output is constant. A film that is shorter repeats its last frame.
             schedule: `cascaded` or `serial`; the latter for still images only.
         """
         kernel = kernel or self.kernel
@@ -104,7 +104,7 @@ class Cascade(nn.Module):
         return self._trace(film, kernel)
 
     def _trace(self, film: Film, kernel: Kernel) -> Float[Tensor, "time batch classes"]:
-        """Class scores over a film; without gradients a long one goes in pieces, and needs the memory of a piece."""
+        """Logits over a film; without gradients a long one is computed in pieces, to save memory."""
         long = film.num_frames > PIECE or math.isinf(kernel.memory)
         pieces = film.pieces(PIECE) if long and not torch.is_grad_enabled() else [film]
         trace, lines = [], None
@@ -123,25 +123,26 @@ class Cascade(nn.Module):
         kernel: Kernel | None = None,
         schedule: Schedule | None = None,
     ) -> tuple[Float[Tensor, "batch classes"], State]:
-        """Class scores after one more step, and the state to hand in with the next one.
+        """Logits after one more step, and the state for the next one.
 
-        Unrolled or stepped, the answers are the same. Items that have answered can leave: `state.select(mask)`.
+        The outputs equal those of `forward`. Items can be removed from the batch: `state.select(mask)`.
 
         Args:
-            frame: The next frame, or None where the last one holds; then what has settled is not computed again.
-            state: What the step before returned; None at the start.
+            frame: The next frame, or None to repeat the last one; blocks whose output is final are then not computed
+                again.
+            state: The state that the step before returned; None at the start.
             kernel: As in `forward`, the same at every step.
             schedule: As in `forward`, the same at every step. Under the serial schedule the first frame counts.
         """
-        shown = shown_frame(frame, state, self.in_channels)
+        current = current_frame(frame, state, self.in_channels)
         number, held = (1, 0) if state is None else (int(state.step) + 1, int(state.held))
-        told = (torch.tensor(number), torch.tensor(held + 1 if frame is None else 1), shown)
+        known = (torch.tensor(number), torch.tensor(held + 1 if frame is None else 1), current)
         serially, kernel = self._schedule(schedule) == "serial", kernel or self.kernel
         check_state(state, None if serially else kernel)
         if serially:
-            logits, settled = cycle(self, shown, None if state is None else state.features, number)
-            return logits, State(*told, settled)
-        film = still(shown, steps=1, start=number)
+            logits, settled = cycle(self, current, None if state is None else state.features, number)
+            return logits, State(*known, settled)
+        film = still(current, steps=1, start=number)
         lines = None if state is None else state.lines(len(self.blocks) + 1)
         if state is not None and lines is not None and frame is None and (k := self._settled(number, held, kernel)):
             settled = replace(film, frames=[*state.seen, state.features][k])
@@ -150,13 +151,13 @@ class Cascade(nn.Module):
             features, lines = self._advance(film, lines, kernel)
         seen = tuple(line.seen for line in lines if line.seen is not None)
         trail = tuple(line.trail for line in lines if line.trail is not None)
-        return self.readout(features)[0], State(*told, features.frames, seen, trail)
+        return self.readout(features)[0], State(*known, features.frames, seen, trail)
 
     def _advance(self, film: Film, lines: list[Line] | None, kernel: Kernel) -> tuple[Film, list[Line]]:
         """Run a film through stem and blocks, from rest or from where an earlier film stopped."""
         z = self.stem(film.map(self.arrange))
         stem, *others = lines or self._rest(z, kernel)
-        # read-out t sees frame t: the stem's lag is what makes the resting step, and only its trail is left
+        # output t depends on frame t: the stem's lag is the initial step, and only its trail is left
         z, trail = kernel.spread(z, stem.trail)
         return self._through(z, [Line(None, trail), *others], kernel)
 
@@ -168,9 +169,9 @@ class Cascade(nn.Module):
         return z, lines
 
     def _settled(self, number: int, held: int, kernel: Kernel) -> int:
-        """How many blocks, from the first one on, say the same at this step as at the last: their input held.
+        """How many blocks, from the first one on, have the same output as at the last step.
 
-        A frame that has held for h steps has settled h - 1 blocks under a one-step delay, provided that their batch
+        A frame that was repeated for h steps has settled h - 1 blocks under a one-step delay, provided that their batch
         statistics do not change from step to step any more either.
         """
         one_step = kernel.lag and not kernel.memory
@@ -181,10 +182,10 @@ class Cascade(nn.Module):
         return next(changing, len(blocks))
 
     def _rest(self, z: Film, kernel: Kernel) -> list[Line]:
-        """The lines before the first read-out.
+        """The lines before the first output.
 
         A kernel that lags has had one step in which nothing came out of the stem. It is the same for every image: one
-        item stands for the batch, and in training mode has the batch's statistics.
+        item represents the batch, and in training mode has the batch's statistics.
         """
         if not kernel.lag:
             return [Line()] * (len(self.blocks) + 1)
@@ -199,27 +200,27 @@ class Cascade(nn.Module):
     # --- without time
 
     def final_logits(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
-        """Class scores once everything has settled, at the cost of one serial pass: `net.serial()`, but not a copy."""
+        """Logits of the last step, at the cost of one serial pass: as `net.serial()`, but not a copy."""
         check_frames(images, self.in_channels, dims=(4,))
         return final_logits(self, images)
 
     def serial(self) -> nn.Sequential:
-        """A plain module without time, a copy: `net.serial()(images)` is what the cascade says once it has settled."""
+        """A plain module without time, a copy: `net.serial()(images)` equals the cascade's final output."""
         return plain_copy(self)
 
     # --- what it costs
 
     @property
     def settle_steps(self) -> int:
-        """The step at which the answer to a still image is final and equals the serial network's."""
+        """The step at which the output for a still image is final and equals the serial network's."""
         return self.steps_to_settle(self.kernel)
 
     def steps_to_settle(self, kernel: Kernel) -> int:
-        """`settle_steps` for another kernel; never fewer than there are blocks and a stem to be heard from."""
+        """`settle_steps` for another kernel; at least the number of blocks plus the stem."""
         stages = len(self.blocks) + 1
         steps = max(stages, kernel.settles(stages))
         if math.isinf(steps):
-            raise InputError(f"{kernel} settles only in the limit: say how many steps, e.g. steps=70 for alpha 0.9")
+            raise InputError(f"{kernel} converges only in the limit: give steps, e.g. steps=70 for alpha 0.9")
         return int(steps)
 
     def cycles(

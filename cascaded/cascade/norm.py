@@ -16,23 +16,23 @@ Affine = Literal["shared", "per_step"]
 
 
 class TimeBatchNorm(nn.Module):
-    """Batch norm with running statistics a step, and affine parameters shared over time.
+    """Batch norm with running statistics per step, and affine parameters shared over time.
 
-    Row t of the statistics belongs to step t: row 0 to rest, row t to read-out t. There are as many rows as steps have
-    been seen in training; past the last one, the last one holds. Rows appear as longer films are trained on, each as an
-    ordinary batch norm of its own, and a state dict brings its own number of rows.
+    Row t of the statistics belongs to step t: row 0 to the initial state, row t to step t. There are as many rows as
+    steps have been seen in training; later steps use the last one. Rows are added when longer films are trained on,
+    each as an ordinary batch norm, and a state dict has its own number of rows.
 
     Args:
         channels: Channels of a frame.
         eps: Added to the variance.
         momentum: Weight of the newest batch in the running statistics; None for the plain average over all batches.
-        affine: One weight and bias for all steps, or one a step.
-        steps: Rows of per-step affine parameters, rest included; the last one holds.
+        affine: One weight and bias for all steps, or one per step.
+        steps: Rows of per-step affine parameters, the initial state included; later steps use the last one.
     """
 
     running_mean: Tensor
     running_var: Tensor
-    batches: Tensor  # seen in training, a step
+    batches: Tensor  # seen in training, per step
     shared: bool = False  # whether the batches of all processes are one batch, with one statistics
 
     def __init__(
@@ -45,7 +45,7 @@ class TimeBatchNorm(nn.Module):
     ):
         super().__init__()
         if affine not in ("shared", "per_step"):
-            raise InputError(f"affine is {affine!r}: say 'shared' or 'per_step'")
+            raise InputError(f"affine is {affine!r}: give 'shared' or 'per_step'")
         self.channels, self.eps, self.momentum = channels, eps, momentum
         rows = steps if affine == "per_step" else 1
         self.weight = nn.Parameter(torch.ones(rows, channels))
@@ -53,7 +53,7 @@ class TimeBatchNorm(nn.Module):
         self.reset_statistics()
 
     def reset_statistics(self) -> None:
-        """Forget what training has seen."""
+        """Reset the statistics."""
         like = {"device": self.weight.device, "dtype": self.weight.dtype}
         self.register_buffer("running_mean", torch.zeros(1, self.channels, **like))
         self.register_buffer("running_var", torch.ones(1, self.channels, **like))
@@ -115,7 +115,7 @@ class TimeBatchNorm(nn.Module):
         )
 
     def _distinct(self, film: Film) -> int:
-        """How many frames come out different although the last one that came in holds."""
+        """How many frames differ in the output although the last one of the input is repeated."""
         if film.start == SETTLED or film.num_frames == film.steps:
             return film.num_frames
         rows = len(self.weight) if self.training else self.distinct_rows
@@ -123,14 +123,14 @@ class TimeBatchNorm(nn.Module):
 
     @property
     def distinct_rows(self) -> int:
-        """How many rows of statistics and parameters there are before the last one that differs holds."""
+        """How many rows of statistics and parameters differ before the last one is repeated."""
         stats = torch.cat([self.running_mean, self.running_var], dim=1)
         differs = (stats[1:] != stats[:-1]).any(dim=1).tolist()
         return max([len(self.weight), *(row for row, each in enumerate(differs, start=2) if each)])
 
     @torch.no_grad()
     def _track(self, film: Film, means: Tensor, variances: Tensor, counted: int) -> None:
-        """Move every row that the film runs through towards its batch statistics; held frames count at every step."""
+        """Move the rows of a film's steps towards its batch statistics; repeated frames count at every step."""
         stood_for = film.frames[0, 0].numel() * film.batch * film.copies * processes(self.shared)
         if counted != stood_for:  # torch's variances are unbiased, for the number of values it has seen
             variances = variances * ((counted - 1) / counted * stood_for / (stood_for - 1))
@@ -145,7 +145,7 @@ class TimeBatchNorm(nn.Module):
         self.running_var[rows] = torch.lerp(self.running_var[rows], variances[held], factor)
 
     def _rows(self, film: Film) -> slice:
-        """The rows that belong to a film's steps, made where there are none yet."""
+        """The rows of a film's steps; missing ones are added."""
         if film.start == SETTLED:
             return slice(-1, None)
         missing = film.start + film.steps - len(self.running_mean)
@@ -160,7 +160,7 @@ class TimeBatchNorm(nn.Module):
         values = film.frames[0, 0].numel() * film.batch * film.copies * processes(self.shared)
         if values == 1:
             raise InputError(
-                "training on a batch of 1 whose map has shrunk to 1x1 pixel leaves one value a channel, which has no "
+                "training on a batch of 1 whose map has shrunk to 1x1 pixel leaves one value per channel, which has no "
                 "variance: give a batch of at least 2, larger images, or call eval()"
             )
 

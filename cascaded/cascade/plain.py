@@ -1,4 +1,4 @@
-"""The plain network: what a cascade computes once it has settled, as a module that knows nothing of time."""
+"""The plain network: the final output of a cascade, as a module without time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read-outs: from a block's features to class scores, at every step."""
+"""Output layers: from features to logits, at every step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Heads = Literal["shared", "per_step", "shallow_deep"]
 
 
 class SharedHead(nn.Module):
-    """One linear read-out for all steps (the paper's SingleHead)."""
+    """One linear layer for all steps (the paper's SingleHead)."""
 
     def __init__(self, channels: int, num_classes: int):
         super().__init__()
@@ -26,12 +26,12 @@ class SharedHead(nn.Module):
         return features.map(pool).map(self.linear).unfold()
 
     def at(self, step: int) -> nn.Linear:
-        """The head that reads step number `step`."""
+        """The head of a step."""
         return self.linear
 
 
 class StepHeads(nn.Module):
-    """A linear read-out a step (the paper's MultiHead); the last one reads all later steps.
+    """One linear layer per step (the paper's MultiHead); the last one is used for all later steps.
 
     With the same number of channels everywhere they all read the last block; with a block's own number of channels
     they are the heads of a Shallow-Deep network, each reading the block that was computed last.
@@ -46,7 +46,7 @@ class StepHeads(nn.Module):
         return torch.stack([self.at(features.start + k)(frame) for k, frame in enumerate(pooled)])
 
     def at(self, step: int) -> nn.Module:
-        """The head that reads step number `step`."""
+        """The head of a step."""
         last = len(self.linears) - 1
         return self.linears[last if step == SETTLED else min(step - 1, last)]
 
@@ -57,11 +57,11 @@ def pool(frames: Float[Tensor, "batch channels height width"]) -> Float[Tensor, 
 
 
 def make_readout(heads: Heads, channels: Sequence[int], num_classes: int) -> SharedHead | StepHeads:
-    """Heads for the stem's read-out and every block's, given the channels of each."""
+    """Heads for the stem's features and every block's, given the channels of each."""
     if heads == "shared":
         return SharedHead(channels[-1], num_classes)
     if heads == "per_step":
         return StepHeads([channels[-1]] * len(channels), num_classes)
     if heads == "shallow_deep":
         return StepHeads(channels, num_classes)
-    raise InputError(f"heads is {heads!r}: say 'shared', 'per_step' or 'shallow_deep'")
+    raise InputError(f"heads is {heads!r}: give 'shared', 'per_step' or 'shallow_deep'")

@@ -1,7 +1,7 @@
-"""The serial schedule: every block once, from settled input.
+"""The serial schedule: every block once, from its final input.
 
-Cycle 1 computes the stem, cycle k block k-1, and later cycles have nothing left to do. Blocks that have not been
-computed contribute nothing, and their skip paths are open.
+Step 1 computes the stem, step k block k-1, and later steps compute nothing. Blocks that have not been computed
+contribute nothing but their skip path.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def serial_trace(net: Cascade, images: Tensor, steps: int | None) -> Float[Tensor, "time batch classes"]:
-    """Class scores at every cycle."""
+    """Logits at every step."""
     if images.dim() == 5:
         raise InputError(
             "the serial schedule computes every block once and cannot follow a film of several frames: give still "
@@ -35,7 +35,7 @@ def serial_trace(net: Cascade, images: Tensor, steps: int | None) -> Float[Tenso
 
 
 def final_logits(net: Cascade, images: Tensor) -> Float[Tensor, "batch classes"]:
-    """Class scores at the last cycle alone: every block once, and no read-out on the way."""
+    """Logits of the last step only: every block once."""
     z = net.stem(still(net.arrange(images), steps=1, start=SETTLED))
     for block in net.chain:
         z = block.forward_settled(z)
@@ -43,7 +43,7 @@ def final_logits(net: Cascade, images: Tensor) -> Float[Tensor, "batch classes"]
 
 
 def cycle(net: Cascade, images: Tensor, settled: Tensor | None, number: int) -> tuple[Tensor, Tensor]:
-    """Class scores at one cycle, and the features that have settled; the former from the latter of the cycle before."""
+    """Logits at one step, and the final features so far, from those of the step before."""
     if settled is None:
         z = net.stem(still(net.arrange(images), steps=1, start=SETTLED))
         z = replace(z, start=number)

@@ -1,4 +1,4 @@
-"""What a network remembers between two steps of a stream."""
+"""The state of a network between two steps of a stream."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class State(NamedTuple):
     `tuple(state)` is made of tensors alone and goes through `torch.save`; `State(*torch.load(file))` brings it back.
 
     Attributes:
-        step: Number of the last read-out.
+        step: Number of the last step.
         held: For how many steps the frame has been the same.
         frame: The last frame.
-        features: What came out of the last block; under the serial schedule, of the last one that was computed.
+        features: Output of the last block; under the serial schedule, of the last one that was computed.
         seen: Every block's input at that step, if the kernel lags.
-        trail: What the remaining taps of the stem's and of every block's delay hold, if there are any.
+        trail: Content of the remaining taps of the stem's and of every block's delay, if there are any.
     """
 
     step: Int[Tensor, ""]
@@ -36,13 +36,13 @@ class State(NamedTuple):
 
     @property
     def batch(self) -> int:
-        """How many items are under way."""
+        """Number of items."""
         return len(self.frame)
 
     def select(self, items: Bool[Tensor, "batch"] | Int[Tensor, "chosen"] | slice) -> State:
-        """Keep some items, by mask, by indices or by slice: those that have answered can leave."""
+        """Keep some items, by mask, by indices or by slice."""
         if isinstance(items, Tensor) and items.dtype == torch.bool and items.shape != (self.batch,):
-            raise InputError(f"mask has shape {tuple(items.shape)}, state has {self.batch} items: give a value an item")
+            raise InputError(f"mask has shape {tuple(items.shape)}, state has {self.batch} items: give one per item")
         return self._with(lambda x: x[items], lambda trail: trail[:, items])
 
     def to(self, device: torch.device | str) -> State:
@@ -58,7 +58,7 @@ class State(NamedTuple):
         return State(self.step, self.held, change(self.frame), change(self.features), *lines)
 
     def lines(self, delays: int) -> list[Line]:
-        """One line a delay: the stem's, which never lags, then every block's."""
+        """One line per delay: the stem's, which never lags, then every block's."""
         seen = [None, *self.seen] if self.seen else [None] * delays
         trail = self.trail or [None] * delays
         return [Line(*each) for each in zip(seen, trail, strict=True)]

@@ -1,1 +1,1 @@
-"""What is cascaded: residual and dense networks."""
+"""Residual and dense networks."""

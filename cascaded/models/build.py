@@ -1,4 +1,4 @@
-"""What all models share: options, stems, and how weights start."""
+"""What all models share: options, stems and initial weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Stem = Literal["small", "large"]
 
 
 class Options(TypedDict, total=False):
-    """What every network takes: see `resnet` and `densenet`."""
+    """Options of every network: see `resnet` and `densenet`."""
 
     num_classes: int
     width: int
@@ -42,35 +42,28 @@ class Norm:
     affine: Affine = "shared"
 
     def maker(self, steps: int) -> partial[TimeBatchNorm]:
-        """What makes the norms of a network with this many read-outs."""
+        """A function that makes the norms of a network with this many steps."""
         return partial(TimeBatchNorm, eps=self.eps, momentum=self.momentum, affine=self.affine, steps=steps + 1)
 
 
 def relu() -> nn.ReLU:
-    """In place: what a norm puts out is not needed again."""
+    """In place: the output of a norm is not needed again."""
     return nn.ReLU(inplace=True)
 
 
 def stem_layers(kind: Stem, norm: partial[TimeBatchNorm], inputs: int, width: int, pool: bool) -> list[nn.Module]:
     """First convolution, norm, activation, pool."""
     if kind not in ("small", "large"):
-        raise InputError(f"stem is {kind!r}: say 'small' (3x3, for 32 and 64 px) or 'large' (7x7 stride 2, for 224 px)")
+        raise InputError(f"stem is {kind!r}: give 'small' (3x3, for 32 and 64 px) or 'large' (7x7, for 224 px)")
     conv = Conv2d(inputs, width, 3) if kind == "small" else Conv2d(inputs, width, 7, stride=2)
     return [conv, norm(width), relu()] + ([nn.MaxPool2d(3, stride=2, padding=1)] if pool else [])
-
-
-def check_sizes(**sizes: int) -> None:
-    """All of these are at least one."""
-    for name, size in sizes.items():
-        if size < 1:
-            raise InputError(f"{name} is {size}: give at least 1")
 
 
 def initialise(net: Cascade, generator: torch.Generator | None) -> Cascade:
     """Kaiming fan-out for convolutions, torch's own for heads; channels last, which is faster (docs/performance.md)."""
     for module in net.modules():
         if any(each.is_meta for each in module.parameters(recurse=False)):
-            continue  # shapes alone
+            continue  # shapes only
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu", generator=generator)
         elif isinstance(module, nn.Linear):

@@ -1,4 +1,4 @@
-"""Cascaded dense networks (Huang et al. 2017): every block's result stands beside what came before."""
+"""Cascaded dense networks (Huang et al. 2017): every block's output is concatenated with its input."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from cascaded.cascade.kernels import Kernel, OneStepDelay
 from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
 from cascaded.cascade.readout import Heads
-from cascaded.models.build import Norm, Options, Stem, check_sizes, initialise, relu, stem_layers
+from cascaded.errors import at_least
+from cascaded.models.build import Norm, Options, Stem, initialise, relu, stem_layers
 
-BOTTLENECK = 4  # how much wider a block's middle is than what it adds
+BOTTLENECK = 4  # channels in the middle of a block, relative to what it adds
 
 
 def densenet(
@@ -37,22 +38,22 @@ def densenet(
     """A dense network with any number of stages and blocks; by default the CIFAR form of DenseNet-121.
 
     Args:
-        blocks: Blocks a stage. Between stages a transition halves channels and map.
+        blocks: Blocks per stage. Between stages a transition halves channels and map.
         growth: Channels that a block adds.
-        num_classes: How many classes a read-out scores.
+        num_classes: Number of classes.
         width: Channels of the stem; twice the growth by default.
         stem: `small`, a bare 3x3 convolution, for 32 and 64 px; `large`, 7x7 with stride 2, norm and activation, for
             224 px.
         pool: Whether a 3x3 max-pool with stride 2 follows; by default after a large stem only.
         in_channels: Channels of an image.
         heads: `shared`, `per_step` or `shallow_deep`: see `Cascade`.
-        kernel: How a block's result is delayed; one step by default.
+        kernel: Delay kernel; one step by default.
         norm: Options of the batch norms.
-        generator: Where the initial weights are drawn from; torch's global one by default.
+        generator: Random generator of the initial weights; torch's global one by default.
     """
     width, pool = 2 * growth if width is None else width, stem == "large" if pool is None else pool
     sizes = {f"blocks[{s}]": n for s, n in enumerate(blocks)}
-    check_sizes(growth=growth, width=width, in_channels=in_channels, **sizes)
+    at_least(1, growth=growth, width=width, in_channels=in_channels, **sizes)
     make_norm = (norm or Norm()).maker(sum(blocks) + 1)
     layers = stem_layers(stem, make_norm, in_channels, width, pool)
     if stem == "small":

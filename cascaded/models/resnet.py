@@ -16,8 +16,8 @@ from cascaded.cascade.kernels import Kernel, OneStepDelay
 from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
 from cascaded.cascade.readout import Heads
-from cascaded.errors import InputError
-from cascaded.models.build import Norm, Options, Stem, check_sizes, initialise, relu, stem_layers
+from cascaded.errors import InputError, at_least
+from cascaded.models.build import Norm, Options, Stem, initialise, relu, stem_layers
 
 EXPANSION = 4  # how much wider a bottleneck block's output is than its middle
 
@@ -39,21 +39,21 @@ def resnet(
     """A residual network with any number of stages and blocks.
 
     Args:
-        blocks: Blocks a stage. Each stage after the first doubles the channels and halves the map.
+        blocks: Blocks per stage. Each stage after the first doubles the channels and halves the map.
         kind: `basic` blocks of two 3x3 convolutions, or `bottleneck` blocks of 1x1, 3x3, 1x1.
-        num_classes: How many classes a read-out scores.
+        num_classes: Number of classes.
         width: Channels of the first stage.
         stem: `small`, a 3x3 convolution, for 32 and 64 px; `large`, 7x7 with stride 2, for 224 px.
         pool: Whether a 3x3 max-pool with stride 2 follows.
         in_channels: Channels of an image.
         heads: `shared`, `per_step` or `shallow_deep`: see `Cascade`.
-        kernel: How a block's result is delayed; one step by default.
+        kernel: Delay kernel; one step by default.
         norm: Options of the batch norms.
-        generator: Where the initial weights are drawn from; torch's global one by default.
+        generator: Random generator of the initial weights; torch's global one by default.
     """
-    check_sizes(width=width, in_channels=in_channels, **{f"blocks[{s}]": n for s, n in enumerate(blocks)})
+    at_least(1, width=width, in_channels=in_channels, **{f"blocks[{s}]": n for s, n in enumerate(blocks)})
     if kind not in ("basic", "bottleneck"):
-        raise InputError(f"kind is {kind!r}: say 'basic' or 'bottleneck'")
+        raise InputError(f"kind is {kind!r}: give 'basic' or 'bottleneck'")
     make_norm = (norm or Norm()).maker(sum(blocks) + 1)
     make_block = _basic if kind == "basic" else _bottleneck
     chain, channels = [], width
