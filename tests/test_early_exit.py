@@ -151,7 +151,7 @@ def test_fewer_than_one_step_is_refused(tiny):
     net, images, _ = tiny
     with pytest.raises(InputError, match="steps is 0: give at least 1"):
         early_exit(net, images, 0.5, steps=0)
-    with pytest.raises(InputError, match="converges only in the limit: say how many steps"):
+    with pytest.raises(InputError, match="converges only in the limit: give steps"):
         early_exit(net, images, 0.5, kernel=EWS)
 
 
