@@ -13,6 +13,11 @@ class CascadedWarning(UserWarning):
     """Something unexpected that was handled. The command line prints it as one sentence, without a source line."""
 
 
+def first_line(error: BaseException) -> str:
+    """The reason that an error of another library gives, in one line."""
+    return str(error).strip().split("\n")[0] or type(error).__name__
+
+
 def at_least(minimum: int, **values: int | None) -> None:
     """Check numbers by name; None is not checked."""
     for name, value in values.items():

@@ -40,7 +40,7 @@ def test_rows_come_by_index_in_the_given_order(place):
 
 def test_labels_that_differ_from_the_files_are_refused(place):
     rows = np.array([5, 6, 7])
-    with pytest.raises(InputError, match=r"image 6 has label 0 here and 6 in .*npz, 2 of 3 differ.*original order"):
+    with pytest.raises(InputError, match=r"2 of 3 labels, first that of image 6, differ .*npz.*original order"):
         cscores(rows, np.array([5, 0, 0]))
     with pytest.raises(InputError, match=r"3 indices and labels of shape \(2,\)"):
         cscores(rows, np.array([5, 6]))

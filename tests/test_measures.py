@@ -68,3 +68,15 @@ def test_judgements_are_those_of_the_rows_and_of_no_other_order(tmp_path, monkey
     assert np.array_equal(measures[name], expected)
     with pytest.warns(CascadedWarning, match="in their original order"):
         assert typicality(found(tmp_path / "other", replace(trace, labels=(labels + 3) % 10))) == {}
+
+
+@needs_real(COUNTS)
+@pytest.mark.parametrize("split", ["test", "validation"])
+def test_the_cifar10_sample_has_the_human_agreement_of_its_rows_in_the_test_set(tmp_path, monkeypatch, split):
+    monkeypatch.setenv("CASCADED_DATA", REAL)
+    rows = np.arange(40)[::-1] * 7 + 3
+    made = made_trace(data="cifar10-sample", split=split, classes=10, indices=rows)
+    trace = replace(made, labels=human_counts(rows).argmax(axis=1))
+    measures = typicality(found(tmp_path, trace))
+    assert measures.keys() == {"human agreement"}
+    assert np.array_equal(measures["human agreement"], human_agreement(human_counts(rows)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 from tyro.conf import Positional
 
-from cascaded.errors import InputError, MissingSplitError
-from cascaded.progress import counted, print_line, wide_console
+from cascaded.errors import InputError, MissingSplitError, between
+from cascaded.progress import counted, print_line, table, wide_console
 from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ def data(
         out: The PNG file to write.
         seed: Seed of the choice of images.
     """
-    if not 0 <= seed < 2**63:
-        raise InputError(f"--seed is {seed}: give a number from 0 to {2**63 - 1}")
+    between(0, 2**63 - 1, seed=seed)
     given = {"image_size": image_size, "image_column": image_column, "label_column": label_column, "classes": classes}
     if action == "list":
         list_sources(name)
@@ -74,20 +74,19 @@ def data(
 def list_sources(name: str | None) -> None:
     """Print every data set that has a name, and where it is loaded from."""
     from rich.markup import escape
-    from rich.table import Table
 
+    from cascaded.data.catalogue import SOURCES
     from cascaded.data.open import local_splits
-    from cascaded.data.sources import SOURCES
 
     if name is not None:
         raise InputError(f"list needs no name, {name!r} was given: try {program()} data show {shlex.quote(name)}")
-    console = wide_console()
-    table = Table("name", "description", "splits", "from", box=None, header_style="bold")
+    console, rows = wide_console(), []
     for source in SOURCES.values():
         local = list(local_splits(source))
-        splits = dict.fromkeys([*source.splits, *local])
-        table.add_row(source.name, source.about, " ".join(splits), escape(location(source, local)))
-    console.print(table)
+        splits = " ".join(dict.fromkeys([*source.splits, *local]))
+        place = escape(location(source, local))
+        rows.append({"name": source.name, "description": source.about, "splits": splits, "from": place})
+    console.print(table(rows))
     print_line(console, f"next: {program()} data show digits")
 
 
@@ -133,10 +132,8 @@ def print_counts(images: Images, console: Any) -> None:
     print_line(console, f"mean {mean}, standard deviation {std}, of values in 0..1")
     if not images.classes:
         print_line(console, "no labels")
-    for what, labels, classes in (
-        ("class", images.labels, images.classes),
-        ("coarse class", images.coarse, images.coarse_classes),
-    ):
+    levels = {"class": (images.labels, images.classes), "coarse class": (images.coarse, images.coarse_classes)}
+    for what, (labels, classes) in levels.items():
         if labels is not None and classes:
             class_table(what, labels.bincount(minlength=len(classes)).tolist(), classes, console)
 
@@ -144,26 +141,23 @@ def print_counts(images: Images, console: Any) -> None:
 def class_table(what: str, counts: list[int], classes: Sequence[str], console: Any) -> None:
     """Print the number of images per class."""
     from rich.markup import escape
-    from rich.table import Table
 
     low, high = min(counts), max(counts)
     per_class = counted(high, "image") if low == high else f"{low:,} to {high:,} images (median {median(counts):,.0f})"
     print_line(console, f"{counted(len(classes), what)}, {per_class} per {what}")
-    rows = list(enumerate(zip(classes, counts, strict=True)))
-    if len(rows) > LISTED:
-        ordered = sorted(rows, key=lambda row: row[1][1])
-        rows = sorted([*ordered[: LISTED // 2], *ordered[-LISTED // 2 :]])
+    numbers = list(range(len(classes)))
+    if len(numbers) > LISTED:
+        ordered = sorted(numbers, key=counts.__getitem__)
+        numbers = sorted([*ordered[: LISTED // 2], *ordered[-LISTED // 2 :]])
         print_line(console, f"the {LISTED // 2} smallest and the {LISTED // 2} largest:")
-    table = Table("number", "name", "images", box=None, header_style="bold")
-    for number, (name, count) in rows:
-        table.add_row(str(number), escape(name), f"{count:,}")
-    console.print(table)
+    rows = [{"number": str(n), "name": escape(classes[n]), "images": f"{counts[n]:,}"} for n in numbers]
+    console.print(table(rows, numbers=("number", "images")))
 
 
 def check(name: str, split: str | None, given: dict[str, Any]) -> None:
     """Read all images of a split, or of all splits, and print every problem; raises `InputError` if there are any."""
     from cascaded.data.open import splits_of
-    from cascaded.data.problems import suggested_size
+    from cascaded.data.problems import SUGGESTED, suggested_size
     from cascaded.data.sources import describe
 
     console, source = wide_console(), describe(name, **given)
@@ -187,32 +181,22 @@ def check(name: str, split: str | None, given: dict[str, Any]) -> None:
         raise InputError(f"{where} has {counted(count, 'problem')}, listed above: correct {them}, then check again")
     print_line(console, "no problems")
     labelled = any(problems.table.classes for problems in read.values())
-    size = given["image_size"] or size_to_use(source, sizes)
-    print_line(console, next_command(name, {**given, "image_size": size}, labelled))
+    if source.size is None and max(max(size) for size in sizes) > max(SUGGESTED):  # large images train for hours
+        given = {**given, "image_size": suggested_size(sizes)}
+    print_line(console, next_command(name, given, labelled))
 
 
 def read_split(source: Source, split: str) -> Problems:
     """The problems of a split. Images are decoded in their own size, to see which sizes there are."""
-    from dataclasses import replace
-
     from cascaded.data.build import decode_rows
-    from cascaded.data.columns import Columns
     from cascaded.data.open import locate
     from cascaded.data.problems import start_problems
 
-    table = locate(source, split).open(Columns(source.image, source.label, source.coarse))
-    problems = start_problems(table, source.classes, split, source.size)
-    for _ in decode_rows(table, replace(source, size=None), problems):
+    opened = locate(source, split).open(source.columns)
+    problems = start_problems(opened, source, split)
+    for _ in decode_rows(opened, replace(source, size=None), problems):
         pass
     return problems
-
-
-def size_to_use(source: Source, sizes: Counter[Size]) -> int | None:
-    """The `--image-size` for training on images that all have one size: None unless they are large."""
-    from cascaded.data.problems import SUGGESTED, suggested_size
-
-    large = max(max(size) for size in sizes) > max(SUGGESTED)
-    return suggested_size(sizes) if source.size is None and large else None
 
 
 def print_summary(split: str, problems: Problems, console: Any) -> None:
@@ -229,10 +213,10 @@ def size_line(sizes: Counter[Size]) -> str:
     (common, times), *others = sizes.most_common()
     if not others:
         return "size: {} x {} pixels".format(*common)
-    smallest, largest = (pick(sizes, key=lambda size: (size[0] * size[1], size)) for pick in (min, max))
-    three = [f"{which} {w} x {h}" for which, (w, h) in
-             (("smallest", smallest), ("largest", largest), ("most common", common))]  # fmt: skip
-    return f"{len(sizes):,} sizes in pixels: {', '.join(three)} ({counted(times, 'image')})"
+    by_area = sorted(sizes, key=lambda size: (size[0] * size[1], size))
+    named = {"smallest": by_area[0], "largest": by_area[-1], "most common": common}
+    three = ", ".join(f"{which} {width} x {height}" for which, (width, height) in named.items())
+    return f"{len(sizes):,} sizes in pixels: {three} ({counted(times, 'image')})"
 
 
 def next_command(name: str, given: dict[str, Any], labelled: bool) -> str:

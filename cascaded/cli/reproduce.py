@@ -218,7 +218,8 @@ def _listing(scale: str, out: Path) -> Table:
 
 def _source(data: str) -> str:
     """A data set, and whether it would be downloaded from the hub because it is not below $CASCADED_DATA."""
-    from cascaded.data.sources import SOURCES, local_splits
+    from cascaded.data.catalogue import SOURCES
+    from cascaded.data.open import local_splits
 
     source = SOURCES[data]
     return data if source.hub is None or local_splits(source) else f"{data} (from the hub)"

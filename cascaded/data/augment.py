@@ -25,8 +25,7 @@ def reflect_crop(
     """Pad each image with its reflection and crop it at one of the (2 pad + 1)^2 positions."""
     batch, _, height, width = images.shape
     if not 0 <= pad < min(height, width):
-        reach = min(height, width) - 1
-        raise InputError(f"pad is {pad}, images are {height} x {width}: give 0 to {reach}")
+        raise InputError(f"pad is {pad}, images are {height} x {width}: give 0 to {min(height, width) - 1}")
     down, right = whole((2, batch), -pad, pad, generator, images.device)
     return window(images, down, right)
 

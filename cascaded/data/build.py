@@ -5,16 +5,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import torch
 
-from cascaded.data.cache import unwritable
 from cascaded.data.catalogue import Source
 from cascaded.data.decode import Decoded, Fit, UnreadableError, decode
 from cascaded.data.images import Images
@@ -35,21 +32,19 @@ def build(table: Table, source: Source, split: str, folder: Path) -> Images:
         split: The name of the split.
         folder: A folder with space for all pixels.
     """
-    problems = start_problems(table, source.classes, split, source.size)
+    problems = start_problems(table, source, split)
     rows: list[tuple[int, int, int]] = []
     shape, grey = (0, 0, 0), True
-    with temporary_file(folder) as file:
+    with tempfile.TemporaryFile(dir=folder) as file:  # without a name: it is gone when this process is
         for row, image in decode_rows(table, source, problems):
             if problems.clean:  # otherwise reading continues, to find the other problems
                 rows.append((row.index, row.label, row.coarse))
                 shape, grey = image.pixels.shape, grey and image.grey
-                with writing(folder):
-                    file.write(image.pixels.tobytes())
+                file.write(image.pixels.tobytes())
         problems.raise_if_any(source.name, split)
-        with writing(folder):
-            file.flush()
-            pixels = torch.from_numpy(np.memmap(file, np.uint8, "r+", shape=(len(rows), *shape)))  # pyright: ignore
-            pixels = pixels[:, :1].contiguous() if grey else pixels
+        file.flush()
+        pixels = torch.from_numpy(np.memmap(file, np.uint8, "r+", shape=(len(rows), *shape)))  # pyright: ignore
+        pixels = pixels[:, :1].contiguous() if grey else pixels
     indices, labels, coarse = torch.tensor(rows).T
     wanted = list(range(len(table.classes))) if problems.wanted is None else list(problems.wanted)
     new = {number: position for position, number in enumerate(wanted)}
@@ -91,28 +86,3 @@ def try_decode(row: Row, size: int | None, fit: Fit) -> Decoded | UnreadableErro
         return decode(row.read(), size, fit)
     except UnreadableError as error:
         return error
-
-
-@contextmanager
-def temporary_file(folder: Path) -> Iterator[IO[bytes]]:
-    """A file for pixels without a name: it is gone when this process is, however it ends."""
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below
-    try:
-        yield file
-    except BaseException:
-        with suppress(OSError):  # the rest of the pixels, for which there was no space
-            file.close()
-        raise
-    with writing(folder):
-        file.close()
-
-
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Turn a full or read-only disk into one sentence."""
-    try:
-        yield
-    except OSError as error:
-        raise unwritable(folder, error) from error

@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from cascaded.data.images import Images
 from cascaded.errors import CascadedWarning, InputError
 from cascaded.files import write_whole
@@ -29,13 +31,9 @@ def cache_folder(given: Path | None = None) -> Path:
 
 def cache_file(folder: Path, request: dict[str, Any], origin: Any) -> Path:
     """The file of a request; its name contains a digest of the request and of the origin of the images."""
-    key = digest([FORMAT, request, origin])[:16]
+    content = json.dumps([FORMAT, request, origin], sort_keys=True)
+    key = hashlib.sha256(content.encode()).hexdigest()[:16]
     return folder / f"{stem(request['name'], request['split'])}-{key}.safetensors"
-
-
-def digest(content: Any) -> str:
-    """SHA-256 of the JSON of anything."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def latest(folder: Path, request: dict[str, Any]) -> Path | None:
@@ -53,15 +51,13 @@ def stem(name: str, split: str) -> str:
     return re.sub(r"[^\w.-]", "_", f"{short}-{split}")
 
 
-def store(file: Path, images: Images, request: dict[str, Any], origin: Any) -> None:
+def store(file: Path, images: Images, request: dict[str, Any]) -> None:
     """Write images and their metadata."""
     from safetensors.torch import save_file
 
-    fields = {name: getattr(images, name) for name in ("name", "split", "classes", "coarse_classes")}
-    named = {name: getattr(images, name) for name in ("images", "labels", "indices", "coarse")}
-    tensors = {name: tensor for name, tensor in named.items() if tensor is not None}
+    tensors = {name: value for name, value in vars(images).items() if isinstance(value, torch.Tensor)}
+    fields = {name: value for name, value in vars(images).items() if isinstance(value, (str, tuple))}
     metadata = {"format": FORMAT, "fields": fields, "layout": layout(tensors), "request": request}
-    metadata["origin"] = digest(origin)
     try:
         write_whole(file, lambda part: save_file(tensors, part, {"cascaded": json.dumps(metadata)}))
     except InputError as error:

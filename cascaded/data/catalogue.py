@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cascaded.data.augment import Augment
+from cascaded.data.columns import Columns
 from cascaded.data.decode import Fit
 
 
@@ -35,9 +36,7 @@ class Source:
         augment: How its images are augmented.
         config: Which of several configurations under that name.
         folder: Its folder below $CASCADED_DATA; None if that has the name of the source.
-        image: The column with the images; None detects it.
-        label: The column with the labels; None detects it.
-        coarse: The column with coarse labels.
+        columns: Its columns, where they are not detected.
         size: Height and width that images are resized to; None keeps theirs.
         fit: How images are resized.
         classes: Classes to keep; empty keeps all.
@@ -51,9 +50,7 @@ class Source:
     augment: Augment = field(default_factory=Augment)
     config: str | None = None
     folder: str | None = None
-    image: str | None = None
-    label: str | None = None
-    coarse: str | None = None
+    columns: Columns = field(default_factory=Columns)
     size: int | None = None
     fit: Fit = "resize"
     classes: tuple[str, ...] = ()
@@ -92,14 +89,14 @@ TERRIERS = (
 
 _TINY = Source("", "", TINY_HUB, TURNS, folder="tinyimagenet", size=32)
 _IMAGENET = Source("", "", IMAGENET_HUB, IMAGENET_SPLITS, LARGE, folder="imagenet", size=224)
-_CIFAR100 = Source("cifar100", "100 classes in 20 coarse ones, 32 px, 50,000 + 10,000", "uoft-cs/cifar100")
+_CIFAR100 = Source("cifar100", "100 classes in 20 coarse ones, 32 px, 50,000 + 10,000", "uoft-cs/cifar100", size=32)
 _SAMPLE = "1,000 test images of cifar10 (Krizhevsky, 2009), 10 classes, 32 px, 300 + 700, embedded"
 _PATCHES = "patches of two photographs, 28 px grey, no labels, 360 + 720, embedded"
 _CLUTTERED = "digits among pieces of others, 28 px grey, 5,752 + 718, embedded"
 
 _ALL = (
     Source("cifar10", "10 classes, 32 px, 50,000 + 10,000", "uoft-cs/cifar10", size=32),
-    replace(_CIFAR100, label="fine_label", coarse="coarse_label", size=32),
+    replace(_CIFAR100, columns=Columns(label="fine_label", coarse="coarse_label")),
     Source("tinyimagenet", "200 classes, 64 px, 100,000 + 10,000", TINY_HUB, TINY_SPLITS, TINY, size=64),
     Source("svhn", "house numbers, 32 px", "ufldl-stanford/svhn", SVHN_SPLITS, SVHN, "cropped_digits", size=32),
     Source("lsun-crop", "scenes, cropped to 32 px, no labels", "detectors/lsun_c-ood", HALVES, size=32, fit="crop"),

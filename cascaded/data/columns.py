@@ -37,15 +37,14 @@ def find_columns(given: Columns, features: Mapping[str, Any]) -> Columns:
     others = {name: feature for name, feature in features.items() if name != given.coarse}
     columns = Columns(given.image or _image_column(features), given.label or _label_column(others), given.coarse)
     for kind, column in (("image", columns.image), ("label", columns.label), ("label", columns.coarse)):
-        if column is not None and column not in features:
-            raise InputError(
-                f"there is no column {column!r}, there are {', '.join(features)}: choose one with --{kind}-column"
-            )
-        if column is not None and not (_is_image if kind == "image" else _is_label)(features[column]):
+        if column is None:
+            continue
+        fix = f"choose one with --{kind}-column"
+        if column not in features:
+            raise InputError(f"there is no column {column!r}, there are {', '.join(features)}: {fix}")
+        if not (_is_image if kind == "image" else _is_label)(features[column]):
             needed = "no images" if kind == "image" else "labels are integers or strings"
-            raise InputError(
-                f"column {column!r} contains {_kind(features[column])}, {needed}: choose another with --{kind}-column"
-            )
+            raise InputError(f"column {column!r} contains {_kind(features[column])}, {needed}: {fix}")
     return columns
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from cascaded.errors import first_line
+
 if TYPE_CHECKING:  # Pillow is imported when something is decoded
     from PIL.Image import Image
 
@@ -42,29 +44,22 @@ def decode(encoded: bytes, size: int | None = None, fit: Fit = "resize") -> Deco
     try:
         with Image.open(io.BytesIO(encoded)) as opened:
             grey = opened.mode in GREY
-            check_white(opened)
-            image = colour(ImageOps.exif_transpose(opened))
+            image = colour(ImageOps.exif_transpose(opened), opened.format)
     # Pillow's readers fail in many ways on damaged bytes: SyntaxError, struct.error, KeyError, bomb warnings ...
     except Exception as error:
-        reason = (
-            "not an image" if isinstance(error, Image.UnidentifiedImageError) else str(error).strip().split("\n")[0]
-        )
-        raise UnreadableError(reason or type(error).__name__) from error
+        unknown = isinstance(error, Image.UnidentifiedImageError)
+        raise UnreadableError("not an image" if unknown else first_line(error)) from error
     if size is not None and image.size != (size, size):
         image = fitted(image, size, fit)
     return Decoded(np.asarray(image).transpose(2, 0, 1), grey)
 
 
-def check_white(image: Image) -> None:
-    """Refuse grey images without a defined white: if their values end at 1 or 255, they would become black."""
-    if image.mode == "F" or (image.mode == "I" and image.format not in SIXTEEN):
-        raise UnreadableError("32-bit or signed grey has no defined white: save it with 8 or 16 bits")
-
-
-def colour(image: Image) -> Image:
-    """The image in RGB."""
+def colour(image: Image, form: str | None) -> Image:
+    """The image in RGB; refuses grey without a defined white: if its values end at 1 or 255, it would become black."""
     from PIL import Image
 
+    if image.mode == "F" or (image.mode == "I" and form not in SIXTEEN):
+        raise UnreadableError("32-bit or signed grey has no defined white: save it with 8 or 16 bits")
     if image.mode.startswith("I"):  # 16 bits per pixel: Pillow itself would clip them at 255
         levels = np.asarray(image).astype(np.int64) // 257
         image = Image.fromarray(levels.clip(0, 255).astype(np.uint8))

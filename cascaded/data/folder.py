@@ -6,7 +6,7 @@ classes, files beside the class folders and pickles without a word, so that prob
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,24 @@ def pickle_problem(file: Path) -> str | None:
     return f"{file} may contain a pickle, and loading one can run any program: remove it, use Parquet or image files"
 
 
-def match_split(split: str, splits: list[str]) -> str | None:
+def match_split(split: str, splits: Iterable[str]) -> str | None:
     """The split of this name in any case; validation has three usual names."""
     known = {name.casefold(): name for name in splits}
     names = (split, *VALIDATION) if split in VALIDATION else (split,)
     return next((known[name.casefold()] for name in names if name.casefold() in known), None)
+
+
+def find_split(name: object, split: str, splits: Iterable[str], fix: str = "use --split with one of them") -> str:
+    """The split of this name; raises `MissingSplitError` if there is none."""
+    own = match_split(split, splits)
+    if own is None:
+        raise missing_split(name, split, splits, fix)
+    return own
+
+
+def missing_split(name: object, split: str, splits: Iterable[str], fix: str) -> MissingSplitError:
+    """The error for a split that does not exist."""
+    return MissingSplitError(f"{name} has no split {split!r}, there are {', '.join(splits)}: {fix}")
 
 
 class Folder:
@@ -42,13 +55,7 @@ class Folder:
     def __init__(self, root: Path, split: str):
         self.root = root
         splits = split_folders(root, split) or {"train": root}
-        own = match_split(split, list(splits))
-        if own is None:
-            raise MissingSplitError(
-                f"{root} has no split {split!r}, there are {', '.join(splits)}: use --split with one of them or create "
-                f"{root / split}"
-            )
-        self.top = splits[own]
+        self.top = splits[find_split(root, split, splits, f"use --split with one of them, or create {root / split}")]
         self.classes = tuple(sorted({name for top in splits.values() for name in subfolders(top)}))
         loose = all_files(self.top, recursive=not self.classes)
         inside = [(file, label) for label, name in enumerate(self.classes) for file in all_files(self.top / name)]

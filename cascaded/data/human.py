@@ -12,12 +12,13 @@ import numpy as np
 from jaxtyping import Float64, Int, Int64
 
 from cascaded.data.open import data_folder
-from cascaded.errors import InputError
+from cascaded.errors import InputError, first_line
 
 CSCORES, CSCORES_AT = "cifar10-cscores-orig-order.npz", "https://pluskid.github.io/structural-regularity"
 COUNTS, COUNTS_AT = "cifar10h-counts.npy", "https://github.com/jcpeterson/cifar-10h"
 TRAIN, TEST, CLASSES = 50_000, 10_000, 10
 AGREED = 0.5  # far above chance, far below the agreement in the right order
+ORDER = "images of CIFAR-10 in their original order"
 
 
 def cscores(
@@ -30,13 +31,16 @@ def cscores(
         labels: Their classes, if known: compared with those in the file.
     """
     arrays = _read(CSCORES, CSCORES_AT)
-    scores = _checked(CSCORES, arrays, "scores", np.floating, (TRAIN,))
+    scores = _array(CSCORES, arrays, "scores", np.floating, (TRAIN,))
     if not ((scores >= 0) & (scores <= 1)).all():
         raise InputError(f"{CSCORES} contains scores outside 0..1: download it again from {CSCORES_AT}")
-    rows = _rows(indices, TRAIN, "train")
+    _check(indices, labels, "train", TRAIN)
     if labels is not None:
-        _check_labels(rows, labels, _checked(CSCORES, arrays, "labels", np.integer, (TRAIN,))[rows])
-    return scores[rows].astype(np.float64)
+        different = labels != _array(CSCORES, arrays, "labels", np.integer, (TRAIN,))[indices]
+        if different.any():
+            count = f"{different.sum()} of {len(labels)} labels, first that of image {indices[different][0]},"
+            raise InputError(f"{count} differ from those in {CSCORES}: use the training {ORDER}")
+    return scores[indices].astype(np.float64)
 
 
 def human_counts(
@@ -48,15 +52,14 @@ def human_counts(
         indices: Rows of the test set, in its original order.
         labels: Their classes, if known: people agree with nearly all of them if the order is right.
     """
-    counts = _checked(COUNTS, _read(COUNTS, COUNTS_AT), "counts", np.integer, (TEST, CLASSES))
+    counts = _array(COUNTS, _read(COUNTS, COUNTS_AT), "counts", np.integer, (TEST, CLASSES))
     if (counts < 0).any():
         raise InputError(f"{COUNTS} contains counts below 0: download it again from {COUNTS_AT}")
-    chosen = counts[_rows(indices, TEST, "test")].astype(np.int64)
+    _check(indices, labels, "test", TEST)
+    chosen = counts[indices].astype(np.int64)
     if labels is not None and (agreed := float((chosen.argmax(axis=1) == labels).mean())) < AGREED:
-        raise InputError(
-            f"people in {COUNTS} agree with {agreed:.0%} of these labels, with the right ones in 99 % of images: "
-            "use the test images of CIFAR-10 in their original order"
-        )
+        agreement = f"people in {COUNTS} agree with {agreed:.0%} of these labels, with the right ones in 99 % of images"
+        raise InputError(f"{agreement}: use the test {ORDER}")
     return chosen
 
 
@@ -71,13 +74,13 @@ def _read(name: str, url: str) -> Mapping[str, np.ndarray]:
             loaded = np.load(opened, allow_pickle=False)  # unpickling can run any program
             return {"counts": loaded} if isinstance(loaded, np.ndarray) else {each: loaded[each] for each in loaded}
     except Exception as error:  # damaged archives fail in many ways: zlib.error, BadZipFile, MemoryError ...
-        reason = str(error).split("\n")[0]
-        raise InputError(f"{file} cannot be read ({reason}): download it again from {url}") from error
+        raise InputError(f"{file} cannot be read ({first_line(error)}): download it again from {url}") from error
 
 
-def _checked(
+def _array(
     name: str, arrays: Mapping[str, np.ndarray], key: str, kind: type[np.generic], shape: tuple[int, ...]
 ) -> np.ndarray:
+    """One of the arrays in a file, of the published shape and type."""
     if key not in arrays:
         raise InputError(f"{name} contains {', '.join(arrays) or 'nothing'} and no {key}: use the file as published")
     values = arrays[key]
@@ -89,25 +92,12 @@ def _checked(
     return values
 
 
-def _rows(indices: Int[np.ndarray, "items"], total: int, split: str) -> Int64[np.ndarray, "items"]:
-    rows = np.asarray(indices)
-    if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
-        raise InputError(f"indices have shape {rows.shape} and type {rows.dtype}: give one integer per image")
-    outside = rows[(rows < 0) | (rows >= total)]
+def _check(indices: np.ndarray, labels: np.ndarray | None, split: str, total: int) -> None:
+    """Check that indices are rows of a split, and that there is one label per index."""
+    if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
+        raise InputError(f"indices have shape {indices.shape} and type {indices.dtype}: give one integer per image")
+    if labels is not None and labels.shape != indices.shape:
+        raise InputError(f"there are {len(indices)} indices and labels of shape {labels.shape}: give one per index")
+    outside = indices[(indices < 0) | (indices >= total)]
     if len(outside):
         raise InputError(f"index {outside[0]} is not in the {total} images of cifar10 {split}: give 0 to {total - 1}")
-    return rows.astype(np.int64)
-
-
-def _check_labels(
-    rows: Int64[np.ndarray, "items"], ours: Int[np.ndarray, "items"], theirs: Int[np.ndarray, "items"]
-) -> None:
-    if ours.shape != rows.shape:
-        raise InputError(f"there are {len(rows)} indices and labels of shape {ours.shape}: give one label per index")
-    different = np.flatnonzero(ours != theirs)
-    if len(different):
-        first = different[0]
-        raise InputError(
-            f"image {rows[first]} has label {ours[first]} here and {theirs[first]} in {CSCORES}, {len(different)} of "
-            f"{len(rows)} differ: use the training images of CIFAR-10 in their original order"
-        )

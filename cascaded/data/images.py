@@ -40,12 +40,12 @@ class Images:
     coarse_classes: tuple[str, ...] = ()
 
     def __post_init__(self):
-        lengths = {"images": len(self.images), "labels": len(self.labels), "indices": len(self.indices)}
-        if self.coarse is not None:
-            lengths["coarse"] = len(self.coarse)
-        if len(set(lengths.values())) > 1:
-            counts = ", ".join(f"{length} {name}" for name, length in lengths.items())
-            raise InputError(f"there are {counts}: give one of each per item")
+        coarse = self.labels if self.coarse is None else self.coarse
+        if not len(self.images) == len(self.labels) == len(self.indices) == len(coarse):
+            raise InputError(
+                f"there are {len(self.images)} images, {len(self.labels)} labels, {len(self.indices)} indices, "
+                f"{len(coarse)} coarse labels: give one of each per item"
+            )
 
     def __len__(self) -> int:
         return len(self.images)
@@ -82,12 +82,11 @@ class Images:
         if len(items) == 0:
             raise InputError(f"{self.name} {self.split} has no images, a mean needs one: select at least one")
         values = torch.arange(256, dtype=torch.float64) / 255
-        mean, std = [], []
         counts = torch.zeros(self.images.shape[1], 256, dtype=torch.long)
         for chunk in items.split(CHUNK):
             pixels = self.images[chunk].transpose(0, 1).flatten(1)
             counts += torch.stack([channel.bincount(minlength=256) for channel in pixels])
-        for fraction in counts.double() / counts[0].sum():
-            mean.append(float((fraction * values).sum()))
-            std.append(float((fraction * (values - mean[-1]) ** 2).sum().sqrt()))
-        return tuple(mean), tuple(std)
+        fractions = counts.double() / counts[0].sum()
+        mean = (fractions * values).sum(1, keepdim=True)
+        std = (fractions * (values - mean) ** 2).sum(1).sqrt()
+        return tuple(mean.flatten().tolist()), tuple(std.tolist())

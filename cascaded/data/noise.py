@@ -19,7 +19,7 @@ from torch import Generator, Tensor
 from cascaded.data.geometry import blur, tiles, turn, window
 from cascaded.data.perlin import highest, perlin
 from cascaded.data.sampling import squares, uniform, whole
-from cascaded.errors import InputError
+from cascaded.errors import InputError, at_least, between
 
 
 class Noise(ABC):
@@ -58,8 +58,7 @@ class Focus(Noise):
     sigma: float = 1 / 16
 
     def __post_init__(self):
-        check_part("patch", self.patch)
-        check_part("sigma", self.sigma)
+        check_fractions(patch=self.patch, sigma=self.sigma)
 
     def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
         blurred = blur(images, self.sigma * min(images.shape[-2:]))
@@ -81,10 +80,8 @@ class Perlin(Noise):
     value: float = 0.0
 
     def __post_init__(self):
-        check_part("cover", self.cover)
-        check_part("value", self.value)
-        if self.frequency < 1:
-            raise InputError(f"frequency is {self.frequency}: give at least one cell per side")
+        check_fractions(cover=self.cover, value=self.value)
+        at_least(1, frequency=self.frequency)
 
     def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
         height, width = images.shape[-2:]
@@ -106,8 +103,7 @@ class Occlusion(Noise):
     value: float = 0.0
 
     def __post_init__(self):
-        check_part("patch", self.patch)
-        check_part("value", self.value)
+        check_fractions(patch=self.patch, value=self.value)
 
     def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
         return torch.where(patches(images, steps, self.patch, generator), self.value, images)
@@ -153,8 +149,7 @@ class Translation(Noise):
     step: float = 1 / 32
 
     def __post_init__(self):
-        check_part("reach", self.reach)
-        check_part("step", self.step)
+        check_fractions(reach=self.reach, step=self.step)
 
     def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
         down, right = self.walk(images, steps, generator)
@@ -181,8 +176,7 @@ class Rotation(Noise):
     degrees: float = 60.0
 
     def __post_init__(self):
-        if not 0 <= self.degrees <= 180:
-            raise InputError(f"degrees is {self.degrees}: give the largest angle, from 0 to 180")
+        between(0, 180, degrees=self.degrees)
 
     def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
         largest = math.radians(self.degrees)
@@ -195,8 +189,7 @@ def check(images: Tensor, steps: int) -> None:
     """Check images and the number of frames."""
     if images.dim() != 4 or 0 in images.shape:
         raise InputError(f"images have shape {tuple(images.shape)}: give (batch, channels, height, width), none zero")
-    if steps < 1:
-        raise InputError(f"steps is {steps}: give at least 1")
+    at_least(1, steps=steps)
     low, high = images.aminmax()
     if not (images.is_floating_point() and low >= 0 and high <= 1):
         raise InputError(
@@ -205,10 +198,11 @@ def check(images: Tensor, steps: int) -> None:
         )
 
 
-def check_part(name: str, part: float) -> None:
-    """Check a parameter that is a fraction."""
-    if not 0 <= part <= 1:
-        raise InputError(f"{name} is {part}: it is a part of the whole, give 0 to 1")
+def check_fractions(**fractions: float) -> None:
+    """Check parameters that are fractions, by name."""
+    for name, value in fractions.items():
+        if not 0 <= value <= 1:
+            raise InputError(f"{name} is {value}: it is a part of the whole, give 0 to 1")
 
 
 def patches(images: Tensor, steps: int, patch: float, generator: Generator) -> Bool[Tensor, "steps batch 1 h w"]:

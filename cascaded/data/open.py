@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cascaded.data.catalogue import SOURCES, Part, Source
+from cascaded.data.catalogue import SOURCES, Source
 from cascaded.data.columns import Columns
 from cascaded.data.embedded import EMBEDDED, Embedded
-from cascaded.data.folder import Folder, match_split, pickle_problem, split_folders, stamp
+from cascaded.data.folder import Folder, find_split, match_split, missing_split, pickle_problem, split_folders, stamp
 from cascaded.data.table import ALL, Table, dataset_table, library, reading
-from cascaded.errors import InputError, MissingSplitError
+from cascaded.errors import InputError, first_line
 
 TIMEOUT = 10.0
 """Seconds until the hub counts as unreachable."""
@@ -71,10 +71,9 @@ class Hub:
         except (RepositoryNotFoundError, HFValidationError) as error:
             raise InputError(f"there is no data set {self.name!r} on the hub: check the name, {self.terms}") from error
         except Exception as error:  # the libraries below fail in many ways; none of them gave an answer
-            reason = "offline mode" if "offline" in str(error).lower() else str(error).strip().split("\n")[0]
-            raise UnreachableError(
-                f"{self.name} is on the hub, which cannot be reached ({reason}): {self.fix}"
-            ) from error
+            reason = "offline mode" if "offline" in str(error).lower() else first_line(error)
+            message = f"{self.name} is on the hub, which cannot be reached ({reason}): {self.fix}"
+            raise UnreachableError(message) from error
 
     @property
     def terms(self) -> str:
@@ -89,24 +88,15 @@ class Hub:
         try:
             splits = library().load_dataset(self.name, self.config, revision=revision, streaming=True)
         except Exception as error:
-            reason = " ".join(str(error).split())
-            raise InputError(
-                f"{self.name} cannot be opened ({reason}): name a configuration as OWNER/NAME:CONFIG, {self.terms}"
-            ) from error
-        own = match_split(self.split, list(splits))
-        if own is None:
-            raise missing_split(self.name, self.split, list(splits))
+            fix = f"name a configuration as OWNER/NAME:CONFIG, {self.terms}"
+            raise InputError(f"{self.name} cannot be opened ({' '.join(str(error).split())}): {fix}") from error
+        own = find_split(self.name, self.split, splits)
         known = (splits[own].info.splits or {}).get(own)
         total = known.num_examples if known else None
         return dataset_table(self.name, [splits[own], *splits.values()], columns, self.part, total, fetch)
 
 
 Location = Parquet | Hub | Folder | Embedded
-
-
-def missing_split(name: object, split: str, splits: Iterable[str], fix: str = "use --split with one of them"):
-    """The error for a split that does not exist."""
-    return MissingSplitError(f"{name} has no split {split!r}, there are {', '.join(splits)}: {fix}")
 
 
 def fetch(path: str) -> bytes:
@@ -128,8 +118,7 @@ def stream_parquet(files: Iterable[Path]) -> Any:
 
 def data_folder() -> Path | None:
     """The folder that the environment variable CASCADED_DATA names; None if it is not set or empty."""
-    given = os.environ.get("CASCADED_DATA")
-    if not given:
+    if not (given := os.environ.get("CASCADED_DATA")):
         return None
     folder = Path(given).expanduser()
     if not folder.is_dir():
@@ -145,6 +134,11 @@ def parquet_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
         split = file.stem.split("-")[0]
         splits[split] = (*splits.get(split, ()), file)
     return splits
+
+
+def parquet(splits: dict[str, tuple[Path, ...]], own: str, part: slice) -> Parquet:
+    """One of several splits in Parquet files."""
+    return Parquet(splits[own], tuple(file for files in splits.values() for file in files), part)
 
 
 def local_splits(source: Source) -> dict[str, tuple[Path, ...]]:
@@ -177,31 +171,26 @@ def locate_named(source: Source, split: str) -> Location:
     """A split of a source that has a name."""
     files, part = local_splits(source), source.splits.get(split)
     # a file of this very name, else the part of the source's own split, else a synonym
-    candidates = [(split, part.rows if part and is_shared(source, split, list(files)) else ALL)]
-    candidates += [(match_split(part.split, list(files)), part.rows)] if part else []
-    for name, rows in [*candidates, (match_split(split, list(files)), ALL)]:
+    candidates = [(split, part.rows if part and is_shared(source, split, files) else ALL)]
+    candidates += [(match_split(part.split, files), part.rows)] if part else []
+    for name, rows in [*candidates, (match_split(split, files), ALL)]:
         if name in files:
-            return Parquet(files[name], tuple(file for each in files.values() for file in each), rows)
+            return parquet(files, name, rows)
     if part is None:
         fix = "use cascaded.data.hold_out on train" if split.startswith("val") else "use one of them"
         raise missing_split(source.name, split, dict.fromkeys([*files, *source.splits]), fix)
     if source.hub is None:
         return replace(EMBEDDED[source.name], split=split)
-    return locate_hub(source, split, part, list(files))
+    there = f" (it contains {', '.join(files)})" if files else ""
+    folder = f"$CASCADED_DATA/{source.folder or source.name}/{there}"
+    fix = f"connect, or put {split}-*.parquet into {folder}, or use --data digits"
+    return Hub(source.hub, source.config, part.split, part.rows, fix)
 
 
-def is_shared(source: Source, split: str, files: list[str]) -> bool:
+def is_shared(source: Source, split: str, files: Iterable[str]) -> bool:
     """Whether a file serves another split as well, so that each may take its own rows only."""
     others = {name: part for name, part in source.splits.items() if name != split and name not in files}
     return any(match_split(part.split, files) == split for part in others.values())
-
-
-def locate_hub(source: Source, split: str, part: Part, files: list[str]) -> Hub:
-    """A split on the hub, and what to do if it cannot be reached."""
-    folder = f"$CASCADED_DATA/{source.folder or source.name}/"
-    there = f" (it contains {', '.join(files)})" if files else ""
-    fix = f"connect, or put {split}-*.parquet into {folder}{there}, or use --data digits"
-    return Hub(source.hub or "", source.config, part.split, part.rows, fix)
 
 
 def locate_path(path: Path, split: str) -> Location:
@@ -217,8 +206,5 @@ def locate_path(path: Path, split: str) -> Location:
         splits = {own if match_split(own, ["train", "test", "validation"]) else "train": (path,)}
     else:
         raise InputError(f"{path} is neither a folder nor a .parquet file: give one of these")
-    own = match_split(split, list(splits))
-    if own is None:
-        fix = f"use --split with one of them, or add {split}-00000.parquet to its folder"
-        raise missing_split(path, split, splits, fix)
-    return Parquet(splits[own], tuple(file for files in splits.values() for file in files), ALL)
+    fix = f"use --split with one of them, or add {split}-00000.parquet to its folder"
+    return parquet(splits, find_split(path, split, splits, fix), ALL)

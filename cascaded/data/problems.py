@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from cascaded.data.catalogue import Source
 from cascaded.data.columns import select_classes
 from cascaded.data.decode import Decoded, UnreadableError
 from cascaded.data.table import Row, Table
@@ -112,7 +113,7 @@ class Problems:
             raise InputError("\n  ".join(lines))
 
 
-def start_problems(table: Table, classes: Sequence[str], split: str, size: int | None) -> Problems:
+def start_problems(table: Table, source: Source, split: str) -> Problems:
     """The list of a split before it is read; with chosen classes, or in a training set, no class may be empty."""
-    wanted = select_classes(classes, table.classes) if classes else None
-    return Problems(table, size, wanted, complete=split.casefold() == "train" or bool(classes))
+    wanted = select_classes(source.classes, table.classes) if source.classes else None
+    return Problems(table, source.size, wanted, complete=split.casefold() == "train" or wanted is not None)

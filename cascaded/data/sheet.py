@@ -16,33 +16,35 @@ from cascaded.errors import InputError
 
 if TYPE_CHECKING:  # Pillow is imported when a sheet is drawn
     from PIL.Image import Image
-    from PIL.ImageFont import FreeTypeFont, ImageFont
 
 CELL, GAP, TEXT = 64, 4, 14  # pixels: approximate side of a cell, distance between cells, height of a letter
-LABEL = 200  # pixels: largest width of a label
+LETTERS = 28  # of a label, at most
 INK = (60, 66, 75)
 COLUMNS, ROWS = 10, 40
 """Images per row, and classes on a sheet; of more classes, this many are drawn."""
 
 
 def contact_sheet(
-    rows: Sequence[tuple[str, UInt8[Tensor, "columns channels height width"]]], scale: int | None = None
+    rows: Sequence[tuple[str, UInt8[Tensor, "columns channels height width"]]],
 ) -> Image:
-    """Rows of images with a label at their left, on white; pixels are not smoothed.
+    """Rows of images with a label at their left, on white; the largest image becomes about 64 pixels high.
 
     Args:
-        rows: A label and its images. Rows may differ in length and in the size of their images.
-        scale: Side of a drawn pixel. None: the largest image becomes about 64 pixels high.
+        rows: A label and its images, grey or colour. Rows may differ in length and in the size of their images.
     """
     from PIL import Image, ImageDraw, ImageFont
 
+    if not rows:
+        raise InputError("there are 0 rows: give at least one")
     for label, images in rows:
-        check_row(label, images)
-    if not rows or (scale is not None and scale < 1):
-        raise InputError(f"there are {len(rows)} rows at scale {scale}: give at least one row and a scale from 1")
-    scale = scale or max(1, round(CELL / max(images.shape[-2] for _, images in rows)))
+        if images.dtype != torch.uint8 or images.dim() != 4 or 0 in images.shape or images.shape[1] not in (1, 3):
+            raise InputError(
+                f"row {label!r} has shape {tuple(images.shape)} and type {images.dtype}: give bytes, as of (255 * "
+                "images).round().byte(), in the shape (columns, 1 or 3 channels, height, width)"
+            )
+    scale = max(1, round(CELL / max(images.shape[-2] for _, images in rows)))
     font = ImageFont.load_default(TEXT)
-    labels = [shortened(label, font) for label, _ in rows]
+    labels = [shortened(" ".join(label.split())) for label, _ in rows]
     strips = [strip(images, scale) for _, images in rows]
     left = max(round(font.getlength(label)) for label in labels) + 3 * GAP
     height = sum(strip.shape[0] + GAP for strip in strips) + GAP
@@ -55,17 +57,6 @@ def contact_sheet(
     return sheet
 
 
-def check_row(label: str, images: Tensor) -> None:
-    """Check the shape and type of a row."""
-    if images.dim() != 4 or 0 in images.shape or images.shape[1] not in (1, 3):
-        raise InputError(
-            f"row {label!r} has shape {tuple(images.shape)}: give (columns, channels, height, width), with 1 channel "
-            "(grey) or 3 (colour)"
-        )
-    if images.dtype != torch.uint8:
-        raise InputError(f"row {label!r} is {images.dtype}, a sheet needs bytes: use (255 * images).round().byte()")
-
-
 def strip(images: UInt8[Tensor, "columns channels h w"], scale: int) -> UInt8[Tensor, "height width 3"]:
     """Images side by side, enlarged, with white between them."""
     large = images.cpu().repeat_interleave(scale, -2).repeat_interleave(scale, -1)
@@ -73,14 +64,9 @@ def strip(images: UInt8[Tensor, "columns channels h w"], scale: int) -> UInt8[Te
     return framed.permute(2, 0, 3, 1).flatten(1, 2)[:, :-GAP].contiguous()
 
 
-def shortened(label: str, font: FreeTypeFont | ImageFont) -> str:
-    """A label on one line, cut to the largest width."""
-    label = " ".join(label.split())
-    if font.getlength(label) <= LABEL:
-        return label
-    while font.getlength(label + "…") > LABEL:
-        label = label[:-1].rstrip()
-    return label + "…"
+def shortened(label: str) -> str:
+    """A label, cut to the largest length."""
+    return label if len(label) <= LETTERS else label[: LETTERS - 1].rstrip() + "…"
 
 
 def class_sheet(images: Images, seed: int) -> Image:
@@ -88,12 +74,11 @@ def class_sheet(images: Images, seed: int) -> Image:
     order = torch.randperm(len(images), generator=Generator().manual_seed(seed))
     if not images.classes:
         return contact_sheet([("", row) for row in images.images[order[: COLUMNS**2]].split(COLUMNS)])
-    last = len(images.classes) - 1
+    present = images.labels.unique()
     rows = []
-    for number in torch.linspace(0, last, min(ROWS, last + 1)).round().long().tolist():
+    for number in present[torch.linspace(0, len(present) - 1, min(ROWS, len(present))).round().long()].tolist():
         items = order[images.labels[order] == number][:COLUMNS]
-        if len(items):
-            rows.append((images.classes[number].split(",")[0], images.images[items]))
+        rows.append((images.classes[number].split(",")[0], images.images[items]))
     return contact_sheet(rows)
 
 

@@ -11,16 +11,15 @@ from typing import Any
 
 from filelock import FileLock
 
-from cascaded.data.build import build, writing
-from cascaded.data.cache import cache_file, cache_folder, fetch, latest, store
+from cascaded.data.build import build
+from cascaded.data.cache import cache_file, cache_folder, fetch, latest, store, unwritable
 from cascaded.data.catalogue import SOURCES, Source, augmentation
-from cascaded.data.columns import Columns
 from cascaded.data.images import Images
-from cascaded.data.open import Hub, Location, UnreachableError, local_splits, locate
-from cascaded.errors import InputError
+from cascaded.data.open import Hub, Location, UnreachableError, locate
+from cascaded.errors import InputError, at_least
 from cascaded.shell import program
 
-__all__ = ["SOURCES", "Source", "augmentation", "load", "local_splits"]
+__all__ = ["SOURCES", "Source", "augmentation", "load"]
 
 
 def load(
@@ -55,7 +54,7 @@ def load(
         "split": split,
         "size": source.size,
         "fit": source.fit,
-        "columns": [source.image, source.label, source.coarse],
+        "columns": list(vars(source.columns).values()),
         "classes": list(source.classes),
     }
     images = replace(load_cached(source, location, request, cache_folder(cache)), name=name)
@@ -67,30 +66,25 @@ def load_cached(source: Source, location: Location, request: dict[str, Any], fol
     try:
         origin = location.origin()
     except UnreachableError:
-        before = latest(folder, request)
-        images = None if before is None else fetch(before)
-        if images is None:
-            raise
-        return images
+        if (file := latest(folder, request)) and (images := fetch(file)):
+            return images
+        raise
     file = cache_file(folder, request, origin)
-    return fetch(file) or decode_into(file, source, location, request, origin)
+    return fetch(file) or decode_into(file, source, location, request)
 
 
-def decode_into(file: Path, source: Source, location: Location, request: dict[str, Any], origin: Any) -> Images:
+def decode_into(file: Path, source: Source, location: Location, request: dict[str, Any]) -> Images:
     """Decode images and store them in a file; of several processes that need the same, one decodes."""
-    with writing(file.parent):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(f"{file}.lock")
-        lock.acquire()
     try:
-        images = fetch(file) if file.exists() else None
-        if images is None:
-            table = location.open(Columns(source.image, source.label, source.coarse))
-            images = build(table, source, request["split"], file.parent)
-            store(file, images, request, origin)
-        return fetch(file) or images
-    finally:
-        lock.release()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{file}.lock"):
+            if images := fetch(file):
+                return images
+            images = build(location.open(source.columns), source, request["split"], file.parent)
+            store(file, images, request)
+            return fetch(file) or images
+    except OSError as error:
+        raise unwritable(file.parent, error) from error
 
 
 def describe(
@@ -101,26 +95,21 @@ def describe(
     classes: Sequence[str] | None = None,
 ) -> Source:
     """The source of this name, or a new one for a path or a data set on the hub, with the given options."""
-    if image_size is not None and image_size < 1:
-        raise InputError(f"image_size is {image_size}: give a number of pixels of at least 1")
+    at_least(1, image_size=image_size)
     if isinstance(classes, str):
         raise InputError(f"classes is the string {classes!r}: give a list of names, such as [{classes!r}]")
-    source = SOURCES.get(name)
-    if source is None:
-        source = Source(name, hub=None if Path(name).expanduser().exists() else hub_name(name), splits={})
+    source = SOURCES.get(name) or Source(name, hub=hub_name(name), splits={})
     if source.choose and not classes:
         raise InputError(f"{name} has too many classes to load all: choose some with --classes, or use --data terriers")
-    return replace(
-        source,
-        size=image_size or source.size,
-        image=image_column or source.image,
-        label=label_column or source.label,
-        classes=tuple(classes) if classes else source.classes,
-    )
+    columns = source.columns
+    columns = replace(columns, image=image_column or columns.image, label=label_column or columns.label)
+    return replace(source, size=image_size or source.size, columns=columns, classes=tuple(classes or source.classes))
 
 
-def hub_name(name: str) -> str:
-    """A name that can only be a data set on the hub."""
+def hub_name(name: str) -> str | None:
+    """A name that can only be a data set on the hub; None for a path that exists."""
+    if Path(name).expanduser().exists():
+        return None
     owner, _, rest = name.partition("/")
     if rest and "/" not in rest and owner not in ("", ".", "..", "~") and Path(name).suffix.lower() != ".parquet":
         return name

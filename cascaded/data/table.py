@@ -11,7 +11,7 @@ from typing import Any
 
 from cascaded.data.columns import Columns, class_names, find_columns, names_of_values
 from cascaded.data.decode import UnreadableError
-from cascaded.errors import InputError
+from cascaded.errors import InputError, first_line
 
 ALL = slice(None)
 
@@ -74,8 +74,8 @@ def reading(what: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise InputError(f"{what} cannot be read ({reason}): it is damaged, unreachable or another format") from error
+        fix = "it is damaged, unreachable or another format"
+        raise InputError(f"{what} cannot be read ({first_line(error)}): {fix}") from error
 
 
 def dataset_table(
@@ -114,8 +114,7 @@ def dataset_table(
 def _classes(features: Any, column: str | None, every: Sequence[Any]) -> tuple[str, ...]:
     if column is None:
         return ()
-    declared = class_names(features[column])
-    if declared is not None:
+    if (declared := class_names(features[column])) is not None:
         return declared
     return names_of_values(row[column] for split in every for row in split.select_columns([column]))
 
@@ -125,18 +124,14 @@ def _rows(what: str, dataset: Any, columns: Columns, classes: Any, part: slice, 
     numbers = [{name: number for number, name in enumerate(names)} for names in classes]
     with reading(what):
         for index, row in islice(enumerate(dataset), part.start, part.stop, part.step):
-            labels = (
-                _number(row[column], known) if column else -1
-                for column, known in zip((columns.label, columns.coarse), numbers, strict=True)
-            )
-            yield Row(index, f"row {index}", partial(_encoded, row[columns.image], fetch), *labels)
+            labels = (row.get(column) for column in (columns.label, columns.coarse))
+            read = partial(_encoded, row[columns.image], fetch)
+            yield Row(index, f"row {index}", read, *map(_number, labels, numbers))
 
 
 def _number(label: Any, known: dict[str, int]) -> int:
     """A label as a number: it is one, or the name of a class, or missing."""
-    if label is None:
-        return -1
-    return known[label] if isinstance(label, str) else int(label)
+    return -1 if label is None else known[label] if isinstance(label, str) else int(label)
 
 
 def _encoded(cell: Any, fetch: Callable[[str], bytes] | None) -> bytes:

@@ -16,6 +16,8 @@ from cascaded.traces.store import TraceFile
 
 JUDGED = "cifar10"
 """The data whose images people, and other networks, have judged one by one."""
+SAMPLE = "cifar10-sample"
+"""Both its splits are rows of the test set of cifar10."""
 
 
 def typicality(trace: TraceFile) -> dict[str, Float[np.ndarray, "items"]]:
@@ -34,10 +36,10 @@ def typicality(trace: TraceFile) -> dict[str, Float[np.ndarray, "items"]]:
     measures = {}
     if config.embeddings:
         measures["centrality"] = np.concatenate([centrality(fold) for fold in folds])[order]
-    name = "human agreement" if config.split == "test" else "C-score"
+    of_test = config.split == "test" or config.data == SAMPLE
+    name = "human agreement" if of_test else "C-score"
     try:
-        if config.data == JUDGED:
-            of_test = config.split == "test"
+        if config.data in (JUDGED, SAMPLE):
             measures[name] = human_agreement(human_counts(rows, labels)) if of_test else cscores(rows, labels)
     except InputError as error:
         warnings.warn(f"{config.data} {config.split} has no {name}: {error}", CascadedWarning, stacklevel=2)

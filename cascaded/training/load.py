@@ -15,7 +15,7 @@ from torch import Tensor
 
 from cascaded.cascade.network import Cascade
 from cascaded.data.augment import normalise
-from cascaded.errors import InputError
+from cascaded.errors import InputError, first_line
 from cascaded.models.networks import make_network
 from cascaded.training import checkpoint
 from cascaded.training.checkpoint import Position
@@ -131,7 +131,7 @@ def check_parameters(config: RunConfig, classes: int, shape: torch.Size, found: 
         with torch.device("meta"):
             wanted = dict(build(config, classes, shape).named_parameters())  # buffers grow with the steps seen
     except (RuntimeError, TypeError, OverflowError) as error:
-        reason = str(error).strip().split("\n")[0]
+        reason = first_line(error)
         raise InputError(f"no such network can be built, {reason}") from error
     for name, tensor in wanted.items():
         if name not in found or tuple(found[name]) != tuple(tensor.shape):
