@@ -33,13 +33,13 @@ browser: setup  ## find a Chromium for the tests that open pages in one, or inst
 	  && apt-get -qq update && apt-get -qq install --no-install-recommends --yes chromium; } \
 	  || { echo 'no browser found and none could be installed: install chromium, or set CASCADED_BROWSER to its path' >&2; exit 1; }
 
-demo: setup  ## evaluate trained networks on photographs, train a small one, and write one page (under three minutes)
+demo: setup  ## evaluate the shipped networks on photographs, train a small one, write a page (three minutes)
 	$(BIN)/cascaded demo
 
-test: lint  ## lint, type-check and run the tests (about five minutes on two cores)
+test: lint  ## lint, type-check and run the tests (under five minutes on two cores)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal
 
-fuzz: setup  ## read 11,100 damaged files of every kind (about three minutes; not part of make test)
+fuzz: setup  ## read 10,080 damaged files of every kind (about three minutes; not part of make test)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m long --numprocesses auto --dist worksteal
 
 lint: setup  ## ruff and pyright alone

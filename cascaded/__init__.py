@@ -44,6 +44,6 @@ if TYPE_CHECKING:
     from cascaded.training.load import load_run as load_run
     from cascaded.training.runs import Inputs as Inputs
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, __dir__ = lazy(__name__)
