@@ -82,7 +82,7 @@ def test_a_paired_comparison_is_that_of_scipy(x, level):
     interval = theirs.confidence_interval(level)
     assert (ours.low, ours.high) == pytest.approx((interval.low, interval.high))
     assert ours.p == pytest.approx(theirs.pvalue)
-    assert ours.difference == pytest.approx((x[:, 0] - x[:, 1]).mean())
+    assert ours.value == pytest.approx((x[:, 0] - x[:, 1]).mean())
     assert ours.n == len(x)
 
 
@@ -110,7 +110,7 @@ def test_one_seed_has_no_interval():
     assert np.isnan([first.low, first.high, first.sem]).all()
     assert first.n == 1
     alone = paired([0.9], [0.8])
-    assert alone.difference == pytest.approx(0.1)
+    assert alone.value == pytest.approx(0.1)
     assert math.isnan(alone.p)
 
 

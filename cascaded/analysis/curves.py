@@ -10,7 +10,7 @@ Sweeping theta from 0 to 1 gives a curve. It has every distinct point: threshold
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -84,6 +84,10 @@ class Curve:
         return float(self.cost[k - 1] + share * (self.cost[k] - self.cost[k - 1]))
 
 
+CurveOf = Callable[[np.ndarray], Curve]
+"""The curve of a draw: how often each item counts."""
+
+
 def speed_accuracy(
     trace: Trace, *, stopper: Float[np.ndarray, "time items"] | None = None, draws: int = DRAWS, seed: int = 0
 ) -> pd.DataFrame:
@@ -111,9 +115,7 @@ def _add_rules(
 ) -> None:
     """Add the curve of every rule; and in steps, their numbers."""
     by_step, n = correct.astype(float), correct.shape[1]
-    drawn: dict[str, Callable[[np.ndarray], Curve]] = {
-        "deadline": lambda counts: Curve(cost, by_step @ counts / n, cost)
-    }
+    drawn: dict[str, CurveOf] = {"deadline": lambda counts: Curve(cost, by_step @ counts / n, cost)}
     drawn |= {rule: Sweep.of(each, correct, cost).curve for rule, each in scores.items()}
     grid = np.unique(np.linspace(cost[0], cost[-1], GRID))
     for rule, curve_of in drawn.items():
@@ -123,14 +125,16 @@ def _add_rules(
             rows.numbers(partial(_numbers_of, rule, drawn, n), rule=rule)
 
 
-def _numbers_of(
-    rule: str, drawn: dict[str, Callable[[np.ndarray], Curve]], n: int, items: Int64[np.ndarray, "items"]
-) -> dict[str, float]:
+def _numbers_of(rule: str, drawn: dict[str, CurveOf], n: int, items: Int64[np.ndarray, "items"]) -> dict[str, float]:
     """Every number of the curve of some items."""
     counts = np.bincount(items, minlength=n)
     curve = drawn[rule](counts)
-    numbers = {"area": curve.area(), "cost_to_95": curve.cost_at(0.95 * float(curve.accuracy[-1]))}
-    numbers["cost_to_accuracy_50"] = curve.cost_at(0.5)
+    final = float(curve.accuracy[-1])
+    numbers = {
+        "area": curve.area(),
+        "cost_to_95": curve.cost_at(0.95 * final),
+        "cost_to_accuracy_50": curve.cost_at(0.5),
+    }
     if rule != "deadline":
         numbers["area_above_deadline"] = numbers["area"] - drawn["deadline"](counts).area()
     return numbers
@@ -183,7 +187,8 @@ class Sweep:
         """All moves as theta rises from 0 to 1. Arguments as for `threshold_curve`."""
         _check_cost(correct, cost)
         _check_scores(scores, correct)
-        theta, paid, won, item = _moves(scores, correct.astype(np.int64), np.asarray(cost, dtype=float))
+        moves = list(_moves(scores.astype(float), correct.astype(np.int64), np.asarray(cost, dtype=float)))
+        theta, paid, won, item = (np.concatenate(each) for each in zip(*moves, strict=True))
         order = np.argsort(theta, kind="stable")
         return cls(theta[order], paid[order], won[order], item[order], scores.shape[1])
 
@@ -197,40 +202,32 @@ class Sweep:
 
 
 def _moves(
-    scores: Float[np.ndarray, "time items"], correct: np.ndarray, cost: Float64[np.ndarray, "time"]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """For each move the theta at which it happens, what it costs, what it wins, and whose it is."""
-    T, items = scores.shape
+    scores: Float64[np.ndarray, "time items"], correct: Int64[np.ndarray, "time items"], cost: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """For the start of all items and the moves from every step: theta, what it costs, what it wins, whose it is."""
+    T, n = scores.shape
+    items, target = np.arange(n), np.full(n, T - 1)
     before = np.maximum.accumulate(scores, axis=0)
-    target = np.full(items, T - 1)
-    theta, paid, won, whose = [np.zeros(items)], [np.full(items, cost[0])], [correct[0]], [np.arange(items)]
+    yield np.zeros(n), np.full(n, cost[0]), correct[0], items
     for t in range(T - 1, -1, -1):
-        record = np.flatnonzero(scores[t] > before[t - 1]) if t else np.arange(items)
+        record = np.flatnonzero(scores[t] > before[t - 1]) if t else items
         moving = record[target[record] > t]  # a record at the last step leads nowhere
         to = target[moving]
-        theta.append(scores[t, moving].astype(float))
-        paid.append(cost[to] - cost[t])
-        won.append(correct[to, moving] - correct[t, moving])
-        whose.append(moving)
+        yield scores[t, moving], cost[to] - cost[t], correct[to, moving] - correct[t, moving], moving
         target[record] = t
-    return np.concatenate(theta), np.concatenate(paid), np.concatenate(won), np.concatenate(whose)
 
 
 def _check_cost(correct: Bool[np.ndarray, "time items"], cost: Float[np.ndarray, "time"]) -> None:
     if correct.ndim != 2 or 0 in correct.shape or cost.shape != correct.shape[:1]:
-        raise InputError(
-            f"predictions have shape {correct.shape} and costs {cost.shape}: give (time, items) and (time,)"
-        )
+        shapes = f"predictions have shape {correct.shape} and costs {cost.shape}"
+        raise InputError(f"{shapes}: give (time, items) and (time,)")
     if not (np.diff(cost) >= 0).all():
         raise InputError("costs fall from one step to the next: give the cost of each step counted from the beginning")
 
 
 def _check_scores(scores: Float[np.ndarray, "time items"], correct: Bool[np.ndarray, "time items"]) -> None:
     if scores.shape != correct.shape:
-        raise InputError(
-            f"scores have shape {scores.shape}, the trace has (time, items) {correct.shape}: score that trace"
-        )
+        shapes = f"scores have shape {scores.shape}, the trace has (time, items) {correct.shape}"
+        raise InputError(f"{shapes}: score that trace")
     if not ((scores >= 0) & (scores <= 1)).all():
-        raise InputError(
-            f"scores go from {scores.min():g} to {scores.max():g}: give confidences or a stopper's scores, from 0 to 1"
-        )
+        raise InputError(f"scores go from {scores.min():g} to {scores.max():g}: give scores from 0 to 1")

@@ -112,9 +112,7 @@ def by_latency(trace: Trace, latency: SelectionLatency, only_correct: bool = Fal
     if trace.trials > 1:
         raise InputError(f"the trace has {trace.trials} trials per image: take one of them with trace.trial(0)")
     if len(latency.steps) != trace.items:
-        raise InputError(
-            f"the trace has {trace.items} items, the latency is of {len(latency.steps)}: compute it from this trace"
-        )
+        raise InputError(f"the trace has {trace.items} items, the latency is of {len(latency.steps)}: compute it again")
     order = np.lexsort([trace.indices, -latency.confidence, latency.steps])
     if not only_correct:
         return order

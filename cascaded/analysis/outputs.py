@@ -53,10 +53,8 @@ def entropy(trace: Trace) -> Float64[np.ndarray, "time items"]:
 def check_in_distribution(trace: Trace) -> None:
     """The labels are classes of the network."""
     if not trace.provenance.in_distribution:
-        raise InputError(
-            f"{trace.config.data} {trace.config.split} has other classes than {trace.provenance.run or 'the network'}, "
-            "so that no prediction is correct: record the data it was trained on"
-        )
+        images, network = f"{trace.config.data} {trace.config.split}", trace.provenance.run or "the network"
+        raise InputError(f"{images} has other classes than {network}: record the data it was trained on")
 
 
 def _each_step(trace: Trace, read: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

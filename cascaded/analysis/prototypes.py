@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Float, Float64, Int
 
 from cascaded.analysis.outputs import check_in_distribution
 from cascaded.analysis.ranks import on_ranks
@@ -30,8 +30,7 @@ def centrality(trace: Trace) -> Float64[np.ndarray, "items"]:
     check_in_distribution(trace)
     if trace.embeddings is None or trace.head is None:
         raise InputError(
-            "the trace has no embeddings and centrality is computed from them: record it with --embeddings, and of "
-            "folds that are joined take it fold by fold before"
+            "the trace has no embeddings, or is joined from folds: record it with --embeddings, fold by fold"
         )
     e, w = trace.embeddings.astype(np.float64), trace.head.astype(np.float64)[trace.labels]
     length = np.linalg.norm(e, axis=1) * np.linalg.norm(w, axis=1)
@@ -52,8 +51,7 @@ def human_agreement(counts: Int[np.ndarray, "items classes"]) -> Float64[np.ndar
     if (counts < 0).any() or not (totals > 0).all():
         item = int(np.flatnonzero((counts < 0).any(axis=1) | ~(totals[:, 0] > 0))[0])
         raise InputError(
-            f"item {item} has the counts {counts[item].tolist()}: give images that at least one person has labelled, "
-            "and no counts below 0"
+            f"item {item} has the counts {counts[item].tolist()}: give images that at least one person labeled"
         )
     q = counts / totals
     return (q * np.log(np.where(q > 0, q, 1))).sum(axis=1)
@@ -80,11 +78,14 @@ def prototypicality(
         draws: How often items are drawn for intervals.
         seed: Seed of the draws.
     """
-    _check_length("latency", latency, trace.items)
+    for name, values in {"latency": latency, **measures}.items():
+        if values.shape != (trace.items,):
+            raise InputError(f"{name} has shape {values.shape} for {trace.items} items: give one value per item")
+        if np.isnan(values).all():
+            raise InputError(f"none of {trace.items} items has a score: give a measure that has scores of these images")
     tables = []
     for name, scores in measures.items():
-        _check_length(name, scores, trace.items)
-        there = _scored(scores)
+        there = ~np.isnan(scores)
         rows = Rows(int(there.sum()), draws, seed)
         rows.number("rho", on_ranks(-latency[there], scores[there]), measure=name)
         deciles = _deciles(np.minimum(latency[there], trace.steps + 1), scores[there])
@@ -97,15 +98,3 @@ def _deciles(values: Float[np.ndarray, "items"], measure: Float[np.ndarray, "ite
     """The mean value of each tenth of the items in the order of a measure; of fewer than ten items, each value."""
     order = np.argsort(measure, kind="stable")
     return [float(values[some].mean()) for some in np.array_split(order, min(10, len(order)))]
-
-
-def _scored(measure: Float[np.ndarray, "items"]) -> Bool[np.ndarray, "items"]:
-    there = ~np.isnan(measure)
-    if not there.any():
-        raise InputError(f"none of {len(measure)} items has a score: give a measure that has scores of these images")
-    return there
-
-
-def _check_length(name: str, values: Float[np.ndarray, "items"], items: int) -> None:
-    if values.shape != (items,):
-        raise InputError(f"{name} has shape {values.shape} for {items} items: give one value per item")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,6 @@ from cascaded.analysis.statistics import mean_of
 from cascaded.errors import InputError
 from cascaded.traces.config import NoiseProtocol
 from cascaded.traces.trace import Trace, check_same_items
-
-SAME_NETWORK = ("method", "weights")
-SAME_RECORDING = ("schedule", "kernel", "noise", "onset", "trials")
 
 
 def persistent_noise(trace: Trace, *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
@@ -72,8 +69,7 @@ def _check(trace: Trace, protocol: NoiseProtocol) -> None:
         raise InputError(f"{trace.description} has {there}, {protocol} noise is measured here: record a trace under it")
     if not 1 <= (config.onset or 0) <= trace.steps:
         raise InputError(
-            f"noise begins at step {config.onset} of {trace.steps}: it must be one of them, counted from 1; record the "
-            "trace again"
+            f"noise begins at step {config.onset} of {trace.steps}, which is none of them: record it again"
         )
 
 
@@ -85,14 +81,17 @@ def _check_alike(traces: Sequence[Trace]) -> None:
     for other in traces:
         _check(other, "transient")
         check_same_items(first, other)
-        pairs = [(name, getattr(first.provenance, name), getattr(other.provenance, name)) for name in SAME_NETWORK]
-        pairs += [(name, getattr(first.config, name), getattr(other.config, name)) for name in SAME_RECORDING]
-        for name, a, b in pairs:
+        for (name, a), b in zip(_facts(first).items(), _facts(other).values(), strict=True):
             if a != b:
-                raise InputError(
-                    f"{name} is {a} in one trace and {b} in another: record all with the same network and noise, only "
-                    "the number of noisy frames may differ"
-                )
-    frames = sorted(trace.config.noise_frames[0] for trace in traces)
-    if twice := [n for n, after in pairwise(frames) if n == after]:
-        raise InputError(f"two traces have {twice[0]} noisy frames: give one for each number of them")
+                differ = f"{name} is {a} in one trace and {b} in another"
+                raise InputError(f"{differ}: only the number of noisy frames may differ, record all in the same way")
+    frames, n = Counter(trace.config.noise_frames[0] for trace in traces).most_common(1)[0]
+    if n > 1:
+        raise InputError(f"two traces have {frames} noisy frames: give one for each number of them")
+
+
+def _facts(trace: Trace) -> dict[str, object]:
+    """What all traces under transient noise have in common."""
+    of_network = {name: getattr(trace.provenance, name) for name in ("method", "weights")}
+    names = ("schedule", "kernel", "noise", "onset", "trials")
+    return of_network | {name: getattr(trace.config, name) for name in names}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -31,6 +31,7 @@ class Estimate:
         high: Upper end.
         sem: Standard error.
         n: How many seeds or items it rests on.
+        p: Of a difference, two-sided, from a paired t test; nan with one seed, and where all differences are 0.
     """
 
     value: float
@@ -38,33 +39,24 @@ class Estimate:
     high: float
     sem: float
     n: int
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """How far apart two conditions are on the same seeds.
-
-    Attributes:
-        difference: Mean of the first minus mean of the second.
-        low: Lower end of its t interval; nan with one seed.
-        high: Upper end.
-        sem: Standard error of the difference.
-        p: Two-sided, of a paired t test; nan with one seed, and where all differences are 0.
-        n: How many seeds.
-    """
-
-    difference: float
-    low: float
-    high: float
-    sem: float
-    p: float
-    n: int
+    p: float = math.nan
 
 
 def sem(values: Float[np.ndarray, "seeds"]) -> float:
     """The ordinary standard error of a mean, s / sqrt(n); nan with one value."""
-    n = len(values)
-    return float(np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+    return float(standard_error(values[:, None]))
+
+
+def standard_error(values: Float[np.ndarray, "*points seeds conditions"]) -> Float[np.ndarray, "*points"]:
+    """`corrected_sem` of many points at once; with one condition the ordinary standard error, with one seed nan."""
+    *points, n, k = values.shape
+    if n == 1:
+        return np.full(points, np.nan)
+    if k == 1:
+        return values[..., 0].std(axis=-1, ddof=1) / np.sqrt(n)
+    by_seed, by_condition = values.mean(axis=-1, keepdims=True), values.mean(axis=-2, keepdims=True)
+    r = values - by_seed - by_condition + values.mean(axis=(-2, -1), keepdims=True)
+    return np.sqrt((r**2).sum(axis=(-2, -1)) / ((n - 1) * (k - 1)) / n)
 
 
 def corrected_sem(values: Float[np.ndarray, "seeds conditions"]) -> float:
@@ -78,13 +70,9 @@ def corrected_sem(values: Float[np.ndarray, "seeds conditions"]) -> float:
         values: A number for each seed and condition; nan is returned where there is one seed.
     """
     x = _checked(values)
-    n, k = x.shape
-    if k == 1:
+    if x.shape[1] == 1:
         raise InputError("corrected_sem compares conditions and was given 1: give at least two, or use sem")
-    if n == 1:
-        return math.nan
-    r = x - x.mean(axis=1, keepdims=True) - x.mean(axis=0) + x.mean()
-    return math.sqrt((r**2).sum() / ((n - 1) * (k - 1)) / n)
+    return float(standard_error(x))
 
 
 def over_seeds(values: Float[np.ndarray, "seeds conditions"], level: float = 0.95) -> list[Estimate]:
@@ -99,17 +87,12 @@ def over_seeds(values: Float[np.ndarray, "seeds conditions"], level: float = 0.9
     """
     x = _checked(values)
     n, k = x.shape
-    if n == 1:
-        return [Estimate(float(value), math.nan, math.nan, math.nan, 1) for value in x[0]]
-    if k == 1:
-        error, freedom = sem(x[:, 0]), n - 1
-    else:
-        error, freedom = corrected_sem(x), (n - 1) * (k - 1)
-    half = _t(level, freedom) * error
+    error = float(standard_error(x))
+    half = _t(level, (n - 1) * max(k - 1, 1)) * error
     return [Estimate(m, m - half, m + half, error, n) for m in x.mean(axis=0).tolist()]
 
 
-def paired(a: Numbers, b: Numbers, level: float = 0.95) -> Comparison:
+def paired(a: Numbers, b: Numbers, level: float = 0.95) -> Estimate:
     """Compare two conditions on the same seeds: d_s = a_s - b_s, its mean, t interval and paired t test.
 
     Args:
@@ -120,14 +103,10 @@ def paired(a: Numbers, b: Numbers, level: float = 0.95) -> Comparison:
     if len(a) != len(b):
         raise InputError(f"one condition has {len(a)} seeds, the other {len(b)}: compare them on the same seeds")
     x = _checked(np.column_stack([np.asarray(a, dtype=float), np.asarray(b, dtype=float)]))
-    d, n = x[:, 0] - x[:, 1], len(x)
-    mean, error = float(d.mean()), sem(d)
-    if n == 1:
-        return Comparison(mean, math.nan, math.nan, math.nan, math.nan, 1)
-    half = _t(level, n - 1) * error
+    (found,) = over_seeds(x[:, :1] - x[:, 1:], level)
     with np.errstate(divide="ignore", invalid="ignore"):  # equal differences: t is infinite, or 0 / 0
-        t = np.abs(np.float64(mean) / error)
-    return Comparison(mean, mean - half, mean + half, error, float(2 * stdtr(n - 1, -t)), n)
+        t = np.abs(np.float64(found.value) / found.sem)
+    return replace(found, p=float(2 * stdtr(found.n - 1, -t)))
 
 
 def bootstrap(statistic: Statistic, items: int, draws: int = 1000, level: float = 0.95, seed: int = 0) -> Estimate:
@@ -182,8 +161,6 @@ def _checked(values: Float[np.ndarray, "seeds conditions"]) -> Float[np.ndarray,
         raise InputError(f"values have shape {x.shape}: give (seeds, conditions), none zero")
     if not np.isfinite(x).all():
         seed, condition = np.argwhere(~np.isfinite(x))[0]
-        raise InputError(
-            f"row {seed} (a seed) has {x[seed, condition]} in column {condition} (a condition), which has no mean "
-            "over seeds: leave out the one or the other"
-        )
+        cell = f"row {seed} (a seed) has {x[seed, condition]} in column {condition} (a condition)"
+        raise InputError(f"{cell}: leave out the one or the other")
     return x

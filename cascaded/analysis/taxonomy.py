@@ -63,12 +63,8 @@ def _checked_coarse(trace: Trace) -> tuple[int, ...]:
     outputs.check_in_distribution(trace)
     coarse = trace.provenance.coarse_of
     if not coarse:
-        raise InputError(
-            f"{trace.config.data or 'the trace'} has one level of classes, compliance needs two: record data such as "
-            "cifar100, or give the trace's provenance coarse_of"
-        )
+        name = trace.config.data or "the trace"
+        raise InputError(f"{name} has one level of classes, compliance needs two: record data such as cifar100")
     if len(coarse) != trace.classes:
-        raise InputError(
-            f"the trace has {trace.classes} classes and coarse_of has {len(coarse)}: give one coarse class for each"
-        )
+        raise InputError(f"the trace has {trace.classes} classes and coarse_of has {len(coarse)}: give one for each")
     return coarse

@@ -10,12 +10,11 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-from cascaded.progress import counted, print_line, progress, wide_console
-from cascaded.shell import help_default, program, to_args
+from cascaded.progress import counted, print_line, progress, table, wide_console
+from cascaded.shell import help_default, program, typed
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.table import Table
 
     from cascaded.results.analyzed import Analyzed
     from cascaded.results.run import Failure
@@ -84,8 +83,8 @@ def analyze(
         rows.drop(columns="draws").to_csv(csv, index=False)
         print_line(wide_console(), f"wrote {csv}")
     if failures:
-        first, more = failures[0], f" ({len(failures)} in all)" if len(failures) > 1 else ""
-        raise InputError(f"{first.run}: {first.analysis} of {first.trace} failed{more}, {first.reason}")
+        first, count = failures[0], f" ({len(failures)} in all)" if len(failures) > 1 else ""
+        raise InputError(f"{first.run}: {first.analysis} of {first.trace} failed{count}, {first.reason}")
 
 
 def _check_traces(runs: tuple[Path, ...], analyzed: list[Analyzed], names: list[str]) -> None:
@@ -115,27 +114,19 @@ def _store_images(run: Analyzed, settings: Any) -> None:
 
 
 def _print_files(places: tuple[Path, ...], analyzed: list[Analyzed], names: list[str]) -> None:
-    """What was written, and the commands that record what is missing: one for all runs that miss the same."""
-    from cascaded.results.registry import ANALYSES, missing_recordings
+    """What was written, and the commands that measure what is missing."""
+    from cascaded.report.missing import missing_analyses
     from cascaded.results.table import results_file
-    from cascaded.traces.config import RecordingConfig
 
-    console, lacking = wide_console(), {}
+    console = wide_console()
     for run in analyzed:
-        there = [name for name in names if results_file(run.folder, name).exists()]
-        if there:
+        if there := [name for name in names if results_file(run.folder, name).exists()]:
             print_line(console, f"wrote {run.folder / 'results'}/: {', '.join(there)}")
-        for name in (name for name in names if name not in there):
-            lacking.setdefault((name, missing_recordings(run.runs[0], name)), []).extend(run.runs)
-    for (name, needs), own in lacking.items():
-        every = len(own) == sum(len(run.runs) for run in analyzed)
-        print_line(
-            console, f"not measured: {name} ({ANALYSES[name].label})" + (f", {needs}" if isinstance(needs, str) else "")
-        )
-        for need in () if isinstance(needs, str) else needs:
-            words = ["record", *map(str, places if every else own), *to_args(need, RecordingConfig())]
-            words += ["--overwrite"] if need.embeddings else []  # the same recording may be there without them
-            print_line(console, f"  {program()} {shlex.join(words)}")
+    for name in names:
+        for missing in missing_analyses(analyzed, places, [name]):
+            print_line(console, f"not measured: {name}, {missing.what}")
+            if missing.command:
+                print_line(console, f"  {typed(missing.command)}")
 
 
 def _print_tables(rows: pd.DataFrame, names: list[str]) -> None:
@@ -144,71 +135,70 @@ def _print_tables(rows: pd.DataFrame, names: list[str]) -> None:
     from cascaded.results.metrics import METRICS
 
     rows = rows[rows.ood_data.isna() | (rows.ood_data == "mean")]
-    console, order = wide_console(), {name: number for number, name in enumerate(names)}
-    table = _named(estimates(rows)).sort_values("analysis", key=lambda column: column.map(order), kind="stable")
+    console, numbers = wide_console(), _named(estimates(rows))
+    numbers = numbers.sort_values("analysis", key=lambda column: column.map(names.index), kind="stable")
     setting = ["data", "split", "items", "time", "steps", "noise", "protocol"]
-    for key, some in table.groupby(setting, dropna=False, sort=False):
-        parts = [f"{each:g} steps" if isinstance(each, float) else str(each) for each in _present((*key[:2], *key[3:]))]
-        console.print(_estimates_table(", ".join(parts), some))
+    for (data, split, _, time, steps, *noise), some in numbers.groupby(setting, dropna=False, sort=False):
+        about = _present(data, split, time, "" if steps != steps else f"{steps:g} steps", *noise)
+        console.print(table(_estimates(some), ", ".join(about)))
     compared = differences(rows)
     judged = compared.metric.map(lambda name: METRICS[name].higher_is_better is not None)
     compared = compared[judged & (compared.interval_over != "none")]
     if len(compared):
-        console.print(_differences_table(compared))
+        console.print(table([_difference(row) for row in compared.itertuples()], "paired differences"))
 
 
-def _present(values: tuple[Any, ...]) -> list[Any]:
-    return [each for each in values if each == each and each is not None]
+def _present(*values: Any) -> list[str]:
+    """The values that are neither null nor empty."""
+    return [str(each) for each in values if each == each and each not in (None, "")]
 
 
-def _named(table: pd.DataFrame) -> pd.DataFrame:
+def _named(numbers: pd.DataFrame) -> pd.DataFrame:
     """Estimates with the names of their conditions, in the paper's order; shared names get the configuration."""
     from cascaded.results.names import NAMES, display_name
 
-    columns = zip(table.method, table.lam, table.schedule, table.noise, strict=True)
-    table = table.assign(name=[display_name(*each) for each in columns], place=table.method.map(list(NAMES).index))
-    several = table.groupby("name").config.transform("nunique") > 1
-    table.loc[several, "name"] += ", config " + table.config[several]
-    return table.sort_values(["place", "lam"], kind="stable")
+    columns = zip(numbers.method, numbers.lam, numbers.schedule, numbers.noise, strict=True)
+    place = numbers.method.map(list(NAMES).index)
+    numbers = numbers.assign(name=[display_name(*each) for each in columns], place=place)
+    several = numbers.groupby("name").config.transform("nunique") > 1
+    numbers.loc[several, "name"] += ", config " + numbers.config[several]
+    return numbers.sort_values(["place", "lam"], kind="stable")
 
 
-def _estimates_table(title: str, some: pd.DataFrame) -> Table:
-    from rich.table import Table
-
+def _estimates(numbers: pd.DataFrame) -> list[dict[str, str]]:
+    """A row of cells per metric, with a column per condition."""
     from cascaded.results.metrics import METRICS
 
-    columns = list(dict.fromkeys(some.name))
-    table, cells = Table("metric", *columns, title=title, title_justify="left"), {}
-    for row in some.itertuples():
-        metric = METRICS[row.metric]
-        ends = [metric.format(each).split()[0] for each in (row.low, row.high)]
-        interval = "" if row.interval_over == "none" else f" [{', '.join(ends)}]"
-        cells.setdefault(_row_name(row), {})[row.name] = metric.format(row.value) + interval
-    for name, values in cells.items():
-        table.add_row(name, *(values.get(column, "") for column in columns))
-    return table
+    lines: dict[str, dict[str, str]] = {}
+    for row in numbers.itertuples():
+        metric, name = METRICS[row.metric], _metric_name(row)
+        low, high = (metric.format(each).split()[0] for each in (row.low, row.high))
+        interval = "" if row.interval_over == "none" else f" [{low}, {high}]"
+        lines.setdefault(name, {"metric": name})[row.name] = metric.format(row.value) + interval
+    return list(lines.values())
 
 
-def _row_name(row: Any) -> str:
-    from cascaded.results.table import VARIANTS
-
-    variant = _present(tuple(getattr(row, name) for name in VARIANTS))
-    return f"{row.metric} ({', '.join(map(str, variant))})" if variant else row.metric
-
-
-def _differences_table(differences: pd.DataFrame) -> Table:
-    from rich.table import Table
-
+def _difference(row: Any) -> dict[str, str]:
+    """The cells of a paired difference."""
     from cascaded.results.metrics import METRICS
     from cascaded.results.names import display_name
 
-    table = Table("metric", "recording", "difference", "effect", "95 % interval", "over", title="paired differences")
-    for row in differences.itertuples():
-        metric = METRICS[row.metric]
-        pair = [display_name(row.method_a, row.lam_a, row.schedule_a, row.noise)]
-        pair += [display_name(row.method_b, row.lam_b, row.schedule_b, row.noise)]
-        numbers = [metric.format_difference(each) for each in (row.effect, row.low, row.high)]
-        recording = " ".join(map(str, _present((row.data, row.split, row.time, row.noise, row.protocol))))
-        over = f"{row.n_seeds} seeds" if row.interval_over == "seeds" else "images"
-        table.add_row(_row_name(row), recording, " - ".join(pair), numbers[0], f"{numbers[1]} to {numbers[2]}", over)
-    return table
+    effect, low, high = (METRICS[row.metric].format_difference(each) for each in (row.effect, row.low, row.high))
+    first = display_name(row.method_a, row.lam_a, row.schedule_a, row.noise)
+    second = display_name(row.method_b, row.lam_b, row.schedule_b, row.noise)
+    return {
+        "metric": _metric_name(row),
+        "recording": " ".join(_present(row.data, row.split, row.time, row.noise, row.protocol)),
+        "difference": f"{first} - {second}",
+        "effect": effect,
+        "95 % interval": f"{low} to {high}",
+        "over": f"{row.n_seeds} seeds" if row.interval_over == "seeds" else "images",
+    }
+
+
+def _metric_name(row: Any) -> str:
+    """A metric with its variants, such as `area (threshold)`."""
+    from cascaded.results.table import VARIANTS
+
+    variants = _present(*(getattr(row, name) for name in VARIANTS))
+    return f"{row.metric} ({', '.join(variants)})" if variants else row.metric

@@ -43,10 +43,8 @@ def _order(own: Gallery) -> tuple[int, float]:
 
 
 def _figure(name: str, own: Gallery, number: int, out: Path) -> PageFigure:
-    rows: dict[str, Row] = {
-        "fastest": (own.fastest, _captions(own.fastest_labels, own.fastest_steps, own.classes)),
-        "slowest": (own.slowest, _captions(own.slowest_labels, own.slowest_steps, own.classes)),
-    }
+    captions = [_captions(labels, steps, own.classes) for labels, steps in zip(own.labels, own.steps, strict=True)]
+    rows: dict[str, Row] = dict(zip(("fastest", "slowest"), zip(own.images, captions, strict=True), strict=True))
     key = "gallery" if number == 0 else f"gallery-{number + 1}"
     return page_figure(gallery(rows), key, f"Fastest and slowest images: {name}", CAPTION, out)
 

@@ -45,6 +45,8 @@ def fill_command(name: str, needs: Sequence[RecordingConfig], folders: Sequence[
     """Record what an analysis needs, then analyze it."""
     words = [folder.as_posix() for folder in folders]
     commands = [["cascaded", "record", *words, *to_args(need, RecordingConfig())] for need in needs]
+    for command, need in zip(commands, needs, strict=True):
+        command += ["--overwrite"] if need.embeddings else []  # the same recording may be there without them
     return " && ".join(map(shlex.join, [*commands, ["cascaded", "analyze", *words, "--only", name]]))
 
 

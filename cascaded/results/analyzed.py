@@ -43,6 +43,25 @@ class Analyzed:
             folder = folder.relative_to(Path.cwd())
         return folder.as_posix() if not folder.is_absolute() else "/".join(folder.parts[-2:])
 
+    def keys(self, trace: TraceFile | None = None) -> dict[str, Any]:
+        """The key columns that follow from the configuration and, for a trace, from its recording."""
+        config, method = self.config, self.config.get_method()
+        lam = method.loss.lam if isinstance(method.loss, TD) else None
+        keys = {
+            **{name: getattr(config, name) for name in ("data", "method", "arch", "width", "seed")},
+            "run": self.name,
+            "config": config_hash(config),
+            "lam": lam[-1] if isinstance(lam, tuple) else lam,
+            "fold": config.fold[0] if config.fold else None,
+            "train_noise": config.noise,
+            "schedule": method.schedule,
+        }
+        if trace is not None:
+            names = ("data", "split", "schedule", "kernel", "time", "steps", "noise", "protocol")
+            keys |= {name: getattr(trace.config, name) for name in names}
+            keys |= {"items": trace.provenance.items[:16], "n_items": trace.images}
+        return keys
+
 
 def find_analyzed(places: Sequence[Path]) -> list[Analyzed]:
     """Everything in or below some folders that can be analyzed; folds that are all there are joined."""
@@ -54,32 +73,3 @@ def find_analyzed(places: Sequence[Path]) -> list[Analyzed]:
             Analyzed(runs, config if len(runs) == 1 else replace(config, fold=None), tuple(traces), skipped)
         )
     return analyzed
-
-
-def run_keys(analyzed: Analyzed) -> dict[str, Any]:
-    """The key columns that follow from the configuration of a run."""
-    config, loss = analyzed.config, analyzed.config.get_method().loss
-    lam = loss.lam if isinstance(loss, TD) else None
-    return {
-        "run": analyzed.name,
-        "config": config_hash(config),
-        "data": config.data,
-        "method": config.method,
-        "lam": lam[-1] if isinstance(lam, tuple) else lam,
-        "arch": config.arch,
-        "width": config.width,
-        "seed": config.seed,
-        "fold": config.fold[0] if config.fold else None,
-        "train_noise": config.noise,
-        "schedule": config.get_method().schedule,
-    }
-
-
-def trace_keys(trace: TraceFile) -> dict[str, Any]:
-    """The key columns that follow from a recording."""
-    names = ("data", "split", "schedule", "kernel", "time", "steps", "noise", "protocol")
-    return {
-        **{name: getattr(trace.config, name) for name in names},
-        "items": trace.provenance.items[:16],
-        "n_items": trace.images,
-    }

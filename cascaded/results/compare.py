@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from cascaded.analysis.statistics import over_seeds, paired
+from cascaded.analysis.statistics import over_seeds, standard_error
 from cascaded.errors import CascadedWarning
 from cascaded.results.table import VARIANTS
 
@@ -39,7 +39,7 @@ def estimates(df: pd.DataFrame) -> pd.DataFrame:
         df: Rows of the results table. Points of curves are passed over.
     """
     rows = []
-    for key, group in _numbers(df).groupby([*SETTING, *CONDITION], dropna=False, sort=False):
+    for key, group in _unique(df[df.x.isna()]).groupby([*SETTING, *CONDITION], dropna=False, sort=False):
         low, high, over = interval(group.value.to_numpy(), list(group.draws))
         rows.append([*key, group.value.mean(), low, high, over, len(group), tuple(group.run)])
     return pd.DataFrame(rows, columns=[*SETTING, *CONDITION, "value", *INTERVAL])
@@ -74,18 +74,11 @@ def difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
     """
     both = a.merge(b, on=PAIR, suffixes=("_a", "_b"))
     values = (both.value_a - both.value_b).to_numpy()
-    if len(values) >= FEW and np.isfinite(values).all():
-        over_pairs = paired(both.value_a.to_numpy(), both.value_b.to_numpy())
-        low, high, over = over_pairs.low, over_pairs.high, "seeds"
-    else:
-        alike = (both.items_a == both.items_b).all()
-        pairs = zip(both.draws_a, both.draws_b, strict=True)
-        low, high, over = interval(values, [_minus(x, y) if alike else None for x, y in pairs])
+    alike = (both.items_a == both.items_b).all()
+    draws = [_minus(x, y) if alike else None for x, y in zip(both.draws_a, both.draws_b, strict=True)]
     effect = float(values.mean()) if len(values) else np.nan
-    return {
-        "effect": effect,
-        **dict(zip(INTERVAL, (low, high, over, len(values), (*both.run_a, *both.run_b)), strict=True)),
-    }
+    found = (effect, *interval(values, draws), len(values), (*both.run_a, *both.run_b))
+    return dict(zip(["effect", *INTERVAL], found, strict=True))
 
 
 def differences(
@@ -99,7 +92,7 @@ def differences(
         b: The same for the second one, which is subtracted. Without both, every pair is compared once.
     """
     rows = []
-    for key, setting in _numbers(df).groupby(SETTING, dropna=False, sort=False):
+    for key, setting in _unique(df[df.x.isna()]).groupby(SETTING, dropna=False, sort=False):
         groups = list(setting.groupby(CONDITION, dropna=False))
         for (one, rows_a), (other, rows_b) in _pairs(groups, a, b):
             effect = difference(rows_a, rows_b)
@@ -120,32 +113,18 @@ def bands(df: pd.DataFrame) -> pd.DataFrame:
     """
     columns = [*SETTING, *CONDITION, "x", "value", "sem", "n_seeds"]
     points = _unique(df[df.x.notna()])
-    curves = [
-        band for _, block in points.groupby([*SETTING, "config"], dropna=False, sort=False) for band in _block(block)
-    ]
+    blocks = points.groupby([*SETTING, "config"], dropna=False, sort=False)
+    curves = [band for _, block in blocks for band in _block(block)]
     if not curves:
         return pd.DataFrame(columns=pd.Index(columns))
     return pd.concat(curves, ignore_index=True)[columns]
 
 
-def standard_error(values: Float[np.ndarray, "points seeds conditions"]) -> Float[np.ndarray, "points"]:
-    """`corrected_sem` of all points at once; with one condition the ordinary standard error, with one seed nan."""
-    _, n, k = values.shape
-    if n == 1:
-        return np.full(len(values), np.nan)
-    if k == 1:
-        return values[..., 0].std(axis=1, ddof=1) / np.sqrt(n)
-    mean = values.mean(axis=(1, 2), keepdims=True)
-    r = values - values.mean(axis=2, keepdims=True) - values.mean(axis=1, keepdims=True) + mean
-    return np.sqrt((r**2).sum(axis=(1, 2)) / ((n - 1) * (k - 1)) / n)
-
-
 def _block(block: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """The curves of one setting and configuration. One array holds all of them: a pivot per point would be slow."""
     block = block.assign(pair=block.groupby(PAIR, dropna=False).ngroup())
-    conditions = [own for _, own in block.groupby(CONDITION, dropna=False, sort=False)]
     by_seeds: dict[tuple[int, ...], list[pd.DataFrame]] = {}
-    for own in conditions:
+    for _, own in block.groupby(CONDITION, dropna=False, sort=False):
         by_seeds.setdefault(tuple(sorted(own.pair.unique())), []).append(own)
     for seeds, alike in by_seeds.items():
         wide = [own.pivot(index="x", columns="pair", values="value") for own in alike]
@@ -159,20 +138,12 @@ def _block(block: pd.DataFrame) -> Iterator[pd.DataFrame]:
             yield band.assign(n_seeds=len(seeds)).dropna(subset="run").reset_index()
 
 
-def _numbers(df: pd.DataFrame) -> pd.DataFrame:
-    return _unique(df[df.x.isna()])
-
-
 def _unique(df: pd.DataFrame) -> pd.DataFrame:
     """One row per condition and seed: two runs of one configuration and seed are not two seeds."""
     again = df.duplicated([*SETTING, *CONDITION, *PAIR, "x"])
     if again.any():
-        run = df.run[again].iloc[0]
-        warnings.warn(
-            f"{run} repeats a configuration and seed of another run: the first one counts",
-            CascadedWarning,
-            stacklevel=3,
-        )
+        message = f"{df.run[again].iloc[0]} repeats a configuration and seed of another run: the first one counts"
+        warnings.warn(message, CascadedWarning, stacklevel=3)
     return df[~again]
 
 

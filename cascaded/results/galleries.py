@@ -27,23 +27,17 @@ class Gallery:
         keys: The key columns of the recording, as the results table has them.
         source: What it was made from: it is made again where this differs.
         classes: Class names.
-        fastest: Images, from the fastest.
-        slowest: Images, from the slowest.
-        fastest_steps: Selection latency of each, in steps.
-        slowest_steps: The same; infinite where an image never settles.
-        fastest_labels: True class of each.
-        slowest_labels: The same.
+        images: The fastest images, from the fastest on; then the slowest ones, from the slowest on.
+        steps: Selection latency of each; infinite where an image never settles.
+        labels: True class of each.
     """
 
     keys: dict[str, Any]
     source: str
     classes: tuple[str, ...]
-    fastest: UInt8[np.ndarray, "images channels height width"]
-    slowest: UInt8[np.ndarray, "images channels height width"]
-    fastest_steps: Float32[np.ndarray, "images"]
-    slowest_steps: Float32[np.ndarray, "images"]
-    fastest_labels: Int64[np.ndarray, "images"]
-    slowest_labels: Int64[np.ndarray, "images"]
+    images: UInt8[np.ndarray, "ends images channels height width"]
+    steps: Float32[np.ndarray, "ends images"]
+    labels: Int64[np.ndarray, "ends images"]
 
 
 def gallery_file(run: Path, trace: str) -> Path:
@@ -73,16 +67,15 @@ def read_gallery(file: Path) -> Gallery | None:
         gallery = Gallery(metadata["keys"], metadata["source"], tuple(metadata["classes"]), **arrays)
     except (InputError, TypeError, KeyError):
         return None
-    ends = (gallery.fastest, gallery.slowest)
-    return gallery if all(each.dtype == np.uint8 and each.ndim == 4 for each in ends) else None
+    return gallery if gallery.images.dtype == np.uint8 and gallery.images.ndim == 5 else None
 
 
-def thumbnails(images: UInt8[np.ndarray, "images channels height width"]) -> UInt8[np.ndarray, "images channels h w"]:
+def thumbnails(images: UInt8[np.ndarray, "*images height width"]) -> UInt8[np.ndarray, "*images h w"]:
     """Images no larger than a thumbnail: means over squares of pixels."""
     k = -(-max(images.shape[-2:]) // THUMBNAIL)
     if k <= 1:
         return images
-    n, channels, height, width = images.shape
+    *rest, height, width = images.shape
     h, w = max(1, height // k), max(1, width // k)
-    cut = images[..., : h * k, : w * k].reshape(n, channels, h, min(k, height), w, min(k, width))
-    return cut.mean(axis=(3, 5)).round().astype(np.uint8)
+    cut = images[..., : h * k, : w * k].reshape(*rest, h, min(k, height), w, min(k, width))
+    return cut.mean(axis=(-3, -1)).round().astype(np.uint8)

@@ -14,7 +14,7 @@ from cascaded.data.sheet import contact_sheet
 from cascaded.data.sources import load
 from cascaded.errors import InputError
 from cascaded.files import write_whole
-from cascaded.results.analyzed import Analyzed, run_keys, trace_keys
+from cascaded.results.analyzed import Analyzed
 from cascaded.results.galleries import IMAGES, Gallery, gallery_file, read_gallery, thumbnails, write_gallery
 from cascaded.results.tasks import Settings, clean_traces
 from cascaded.traces.store import TraceFile
@@ -43,18 +43,20 @@ def _write(run: Analyzed, trace_file: TraceFile, file: Path, source: str, unsett
     trace, images = trace_file.load(), _images(run, trace_file)
     latency = selection_latency(trace, unsettled_fraction=unsettled_fraction)
     order = by_latency(trace, latency)
-    fastest, slowest = order[:IMAGES], order[::-1][:IMAGES]
-    pixels = [thumbnails(_pixels(images, trace.indices[each])) for each in (fastest, slowest)]
-    steps = [latency.steps[each].astype(np.float32) for each in (fastest, slowest)]
-    labels = [trace.labels[each] for each in (fastest, slowest)]
-    keys = {**run_keys(run), **trace_keys(trace_file)}
-    write_gallery(file, Gallery(keys, source, images.classes, *pixels, *steps, *labels))
+    ends = _ends(order)
+    thumbs, steps = thumbnails(_pixels(images, trace.indices[ends])), latency.steps[ends].astype(np.float32)
+    write_gallery(file, Gallery(run.keys(trace_file), source, images.classes, thumbs, steps, trace.labels[ends]))
     rows = []
     for label in np.unique(trace.labels):
-        of_class = trace.indices[order[trace.labels[order] == label]]
-        for name, rows_of in (("fastest", of_class[:IMAGES]), ("slowest", of_class[::-1][:IMAGES])):
-            rows.append((f"{images.classes[label]}, {name}", torch.from_numpy(_pixels(images, rows_of))))
+        fastest, slowest = _pixels(images, trace.indices[_ends(order[trace.labels[order] == label])])
+        rows.append((f"{images.classes[label]}, fastest", torch.from_numpy(fastest)))
+        rows.append((f"{images.classes[label]}, slowest", torch.from_numpy(slowest)))
     write_whole(file.with_suffix(".png"), lambda part: contact_sheet(rows).save(part, format="PNG"))
+
+
+def _ends(order: Int64[np.ndarray, "items"]) -> Int64[np.ndarray, "ends images"]:
+    """The first items of an order, and the last ones from the last on."""
+    return np.stack([order[:IMAGES], order[::-1][:IMAGES]])
 
 
 def _images(run: Analyzed, trace: TraceFile) -> Images:
@@ -73,7 +75,8 @@ def _images(run: Analyzed, trace: TraceFile) -> Images:
     return images
 
 
-def _pixels(images: Images, rows: Int64[np.ndarray, "rows"]) -> UInt8[np.ndarray, "rows channels height width"]:
+def _pixels(images: Images, rows: Int64[np.ndarray, "*rows"]) -> UInt8[np.ndarray, "*rows channels height width"]:
     """Images by their rows in the source."""
-    place_of = {row: place for place, row in enumerate(images.indices.tolist())}
-    return images.images[torch.tensor([place_of[row] for row in rows.tolist()])].numpy()
+    order = np.argsort(images.indices.numpy())
+    places = order[np.searchsorted(images.indices.numpy(), rows, sorter=order)]
+    return images.images[torch.from_numpy(places)].numpy()

@@ -43,7 +43,6 @@ def typicality(trace: TraceFile) -> dict[str, Float[np.ndarray, "items"]]:
             measures[name] = human_agreement(human_counts(rows, labels)) if of_test else cscores(rows, labels)
     except InputError as error:
         warnings.warn(f"{config.data} {config.split} has no {name}: {error}", CascadedWarning, stacklevel=2)
-    if config.data == CLUTTERED:
-        split = "test" if config.split == "test" else "train"  # validation images keep their rows in the training split
-        measures["typicality"] = -clutter(split, rows)
+    if config.data == CLUTTERED:  # validation images keep their rows in the training split
+        measures["typicality"] = -clutter("test" if of_test else "train", rows)
     return measures

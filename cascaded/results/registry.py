@@ -33,25 +33,22 @@ class Analysis:
 
 COARSE = RecordingConfig()
 FINE = RecordingConfig(kernel="ews:0.9", steps=70)
-NOISE = RecordingConfig(noise="occlusion")
+EMBEDDINGS = replace(FINE, embeddings=True)
+PERSISTENT = RecordingConfig(noise="occlusion")
+TRANSIENT = replace(PERSISTENT, protocol="transient")
 OOD_DATA = "photographs"
 """An embedded data set: it needs neither files nor a connection, and fits every size of images."""
 BOTH = tuple(replace(FINE, split=split) for split in ("validation", "test"))
 OOD = tuple(replace(each, data=OOD_DATA) for each in BOTH)
+LATENCY = ("unsettled_fraction",)
 
 ANALYSES: dict[str, Analysis] = {
     "speed_accuracy": Analysis("accuracy per step, and against cost under stopping rules", (COARSE,)),
-    "selection_latency": Analysis(
-        "step from which the prediction stays above a threshold", (FINE,), ("unsettled_fraction",)
-    ),
-    "prototypicality": Analysis(
-        "rank correlation of latency with typicality", (replace(FINE, embeddings=True),), ("unsettled_fraction",)
-    ),
+    "selection_latency": Analysis("step from which the prediction stays above a threshold", (FINE,), LATENCY),
+    "prototypicality": Analysis("rank correlation of latency with typicality", (EMBEDDINGS,), LATENCY),
     "taxonomic_compliance": Analysis("wrong predictions that are of the right coarse class", (COARSE,)),
-    "persistent_noise": Analysis("accuracy under noise on every frame", (NOISE,)),
-    "transient_noise": Analysis(
-        "drop of confidence during and after some noisy frames", (replace(NOISE, protocol="transient"),)
-    ),
+    "persistent_noise": Analysis("accuracy under noise on every frame", (PERSISTENT,)),
+    "transient_noise": Analysis("drop of confidence during and after some noisy frames", (TRANSIENT,)),
     "learned_stopper": Analysis("accuracy against cost with a learned stopper", BOTH, ("epochs",)),
     "out_of_distribution": Analysis("detection of out-of-distribution images", (*BOTH, *OOD), ("epochs",)),
     "run_time": Analysis("training time"),
@@ -80,22 +77,17 @@ def missing_recordings(run: Path, name: str) -> tuple[RecordingConfig, ...] | st
         return "the run has no metrics.jsonl, where training writes its time"
     if name == "taxonomic_compliance":
         return f"it needs data with two levels of classes, such as cifar100, and {config.data} has one"
-    two_splits, default = any(need.split for need in ANALYSES[name].needs), "test"
-    if not has_test_split(run, traces):
-        default = "validation"
-        if two_splits:
-            return f"it trains on one split and tests on another, and {config.data} has the validation split only"
+    two_splits = any(need.split for need in ANALYSES[name].needs)
+    default = "test" if has_test_split(run, traces) else "validation"
+    if two_splits and default == "validation":
+        return f"it trains on one split and tests on another, and {config.data} has the validation split only"
     if two_splits and config.fold is not None:
         return "it needs a test split, and folds are tested on their validation splits"
     needs = [_for_run(need, config) for need in ANALYSES[name].needs]
     missing = [need for need in needs if not any(_satisfies(trace, need, default) for trace in traces)]
-    return tuple(replace(need, data=need.data or _recorded_data(config, traces)) for need in missing)
-
-
-def _recorded_data(config: RunConfig, traces: Sequence[TraceFile]) -> str | None:
-    """The data that a run was recorded on where it is not its own, as that of a saved network; None for its own."""
-    data = [trace.config.data for trace in traces if trace.provenance.in_distribution]
-    return None if not data or config.data in data else data[0]
+    recorded = [trace.config.data for trace in traces if trace.provenance.in_distribution]
+    own = None if not recorded or config.data in recorded else recorded[0]  # a saved network may have no data itself
+    return tuple(replace(need, data=need.data or own) for need in missing)
 
 
 def has_test_split(run: Path, traces: Sequence[TraceFile]) -> bool:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from cascaded.errors import InputError
-from cascaded.results.analyzed import Analyzed, find_analyzed, run_keys, trace_keys
+from cascaded.results.analyzed import Analyzed, find_analyzed
 from cascaded.results.registry import ANALYSES
 from cascaded.results.table import load, read_provenance, results_file, to_table, write
-from cascaded.results.tasks import TASKS, Settings, Task
+from cascaded.results.tasks import TASKS, Settings
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def run_analysis(
     for task in tasks:
         try:
             same = task.name in kept and kept[task.name][0] == task.digests
-            new = kept[task.name][1] if same else _with_keys(task.compute(), analyzed, task)
+            new = kept[task.name][1] if same else to_table(task.compute().assign(**analyzed.keys(*task.traces[:1])))
         except InputError as error:  # one trace that cannot be analyzed does not keep the others from it
             failures.append(Failure(analyzed.folder, name, task.name, str(error)))
             continue
@@ -79,22 +80,8 @@ def _kept(file: Path, made_with: dict[str, Any]) -> dict[str, tuple[dict[str, st
         return {}
 
 
-def _with_keys(rows: pd.DataFrame, analyzed: Analyzed, task: Task) -> pd.DataFrame:
-    """Rows of an analysis with their key columns."""
-    keys = {**run_keys(analyzed), **({} if task.judged is None else trace_keys(task.judged))}
-    return to_table(rows.assign(**keys))
-
-
-Progress = Callable[[str], object]
-
-
 def run_analyses(
-    places: Sequence[Path],
-    names: Sequence[str] = (),
-    settings: Settings | None = None,
-    *,
-    overwrite: bool = False,
-    on_progress: Progress = lambda message: None,
+    places: Sequence[Path], names: Sequence[str] = (), settings: Settings | None = None, *, overwrite: bool = False
 ) -> list[Failure]:
     """Run analyses of all runs in or below some folders, and write their rows.
 
@@ -103,11 +90,6 @@ def run_analyses(
         names: Names of analyses; all by default.
         settings: What they are computed with.
         overwrite: Compute all rows anew.
-        on_progress: Called with a message before each analysis of each run.
     """
-    failures = []
-    for analyzed in find_analyzed(places):
-        for name in names or ANALYSES:
-            on_progress(f"{analyzed.name}: {name}")
-            failures += run_analysis(analyzed, name, settings, overwrite=overwrite)
-    return failures
+    runs_and_names = product(find_analyzed(places), names or ANALYSES)
+    return [each for run, name in runs_and_names for each in run_analysis(run, name, settings, overwrite=overwrite)]

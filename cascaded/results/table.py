@@ -30,10 +30,10 @@ VALUES = ["analysis", "metric", "x", "value", "draws"]
 NUMBERS = ["n_items", "lam", "fold", "steps", "noise_frames", "x", "value"]
 """Floating point, also where they are whole: null is nan. Width and seed are never null."""
 TYPES = {
+    **dict.fromkeys(NUMBERS, pa.float64()),
     "width": pa.int64(),
     "seed": pa.int64(),
     "draws": pa.list_(pa.float32()),
-    **dict.fromkeys(NUMBERS, pa.float64()),
 }
 SCHEMA = pa.schema([(name, TYPES.get(name, pa.string())) for name in (*KEYS, *VARIANTS, *VALUES)])
 COLUMNS = SCHEMA.names
@@ -110,14 +110,8 @@ def to_table(rows: pd.DataFrame) -> pd.DataFrame:
 def _to_arrow(rows: pd.DataFrame) -> pa.Table:
     if unknown := [str(column) for column in rows.columns if column not in COLUMNS]:
         raise InputError(f"rows have a column {unknown[0]!r}, the table has {', '.join(COLUMNS)}: leave it out")
-    columns = [_column(rows, field) for field in SCHEMA]
-    return pa.table(columns, schema=SCHEMA)
-
-
-def _column(rows: pd.DataFrame, field: pa.Field) -> pa.Array:
-    if field.name not in rows:
-        return pa.nulls(len(rows), field.type)
-    return pa.Array.from_pandas(rows[field.name].astype(object), type=field.type)
+    rows = rows.reindex(columns=COLUMNS).astype(object)
+    return pa.table([pa.Array.from_pandas(rows[field.name], type=field.type) for field in SCHEMA], schema=SCHEMA)
 
 
 def _to_pandas(table: pa.Table) -> pd.DataFrame:
@@ -127,13 +121,8 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
 
 def _read(file: Path) -> pa.Table:
     try:
-        return (
-            parquet.ParquetFile(file, page_checksum_verification=True)
-            .read()
-            .select(COLUMNS)
-            .cast(SCHEMA)
-            .replace_schema_metadata(None)
-        )
+        table = parquet.ParquetFile(file, page_checksum_verification=True).read()
+        return table.select(COLUMNS).cast(SCHEMA).replace_schema_metadata(None)
     except (OSError, pa.ArrowException, KeyError) as error:
         way = f"{program()} analyze {shlex.quote(str(file.parent.parent))} --only {file.stem} --overwrite"
         raise InputError(f"{file} cannot be read as a results table of this version: {way} writes it again") from error

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +25,6 @@ from cascaded.results.analyzed import Analyzed
 from cascaded.results.measures import CLUTTERED, JUDGED, typicality
 from cascaded.traces.config import NoiseProtocol
 from cascaded.traces.store import TraceFile
-from cascaded.traces.trace import Trace
 from cascaded.training.runs import last_metrics
 
 STOPPER_METRICS = ("area", "area_above_deadline", "accuracy_at_cost", "cost_to_95", "cost_to_accuracy_50")
@@ -53,27 +54,31 @@ class Settings:
         if self.epochs < 1 or self.draws < 2:
             raise InputError(f"--epochs is {self.epochs} and --draws {self.draws}: give at least 1 and 2")
 
+    @property
+    def bootstrap(self) -> dict[str, Any]:
+        """What every analysis takes: number and seed of the draws."""
+        return {"draws": self.draws, "seed": self.seed}
+
 
 @dataclass(frozen=True)
 class Task:
     """One analysis of some traces.
 
     Attributes:
-        name: Name of the trace that is judged.
-        traces: All traces that it reads; others are trained on, or compared with.
+        name: Name of the trace that is tested.
+        traces: All traces that it reads. The first one is tested, and the rows get its keys; others are trained on, or
+            compared with.
         compute: Computes the rows.
-        judged: The trace that is judged, whose keys the rows get; None where no trace is read.
-        digests: By name, the digest of every file that it reads: the same digests give the same rows.
     """
 
     name: str
     traces: tuple[TraceFile, ...]
     compute: Callable[[], pd.DataFrame]
-    judged: TraceFile | None = None
-    digests: dict[str, str] = field(default_factory=dict)
 
-    def __post_init__(self):
-        object.__setattr__(self, "digests", self.digests or {each.name: each.header.digest for each in self.traces})
+    @property
+    def digests(self) -> dict[str, str]:
+        """By name, the digest of every trace: the same digests give the same rows."""
+        return {each.name: each.header.digest for each in self.traces}
 
 
 def clean_traces(run: Analyzed) -> list[TraceFile]:
@@ -90,28 +95,24 @@ def noisy_traces(run: Analyzed, protocol: NoiseProtocol) -> list[TraceFile]:
     return [each for each in run.traces if each.provenance.in_distribution and each.config.protocol == protocol]
 
 
-def _each(traces: Iterable[TraceFile], analysis: Callable[..., pd.DataFrame], settings: Settings) -> list[Task]:
+def _each(traces: Iterable[TraceFile], compute: Callable[[TraceFile], pd.DataFrame]) -> list[Task]:
     """The same analysis of every trace."""
-
-    def compute(file: TraceFile) -> pd.DataFrame:
-        return analysis(file.load(), draws=settings.draws, seed=settings.seed)
-
-    return [Task(each.name, (each,), partial(compute, each), each) for each in traces]
+    return [Task(each.name, (each,), partial(compute, each)) for each in traces]
 
 
 def speed_accuracy_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """Accuracy per step and against cost."""
-    return _each(clean_traces(run), speed_accuracy, settings)
+    return _each(clean_traces(run), lambda file: speed_accuracy(file.load(), **settings.bootstrap))
 
 
 def selection_latency_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """Latency of every image."""
 
-    def analysis(trace: Trace, **options: int) -> pd.DataFrame:
-        latency = selection_latency(trace, unsettled_fraction=settings.unsettled_fraction)
-        return selection_latency_rows(latency, **options)
+    def compute(file: TraceFile) -> pd.DataFrame:
+        latency = selection_latency(file.load(), unsettled_fraction=settings.unsettled_fraction)
+        return selection_latency_rows(latency, **settings.bootstrap)
 
-    return _each(clean_traces(run), analysis, settings)
+    return _each(clean_traces(run), compute)
 
 
 def prototypicality_tasks(run: Analyzed, settings: Settings) -> list[Task]:
@@ -120,22 +121,22 @@ def prototypicality_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     def compute(file: TraceFile) -> pd.DataFrame:
         trace = file.load()
         latency = selection_latency(trace, unsettled_fraction=settings.unsettled_fraction).steps
-        measures = typicality(file)
-        return prototypicality(trace, measures, latency=latency, draws=settings.draws, seed=settings.seed)
+        return prototypicality(trace, typicality(file), latency=latency, **settings.bootstrap)
 
     known = [each for each in clean_traces(run) if each.config.embeddings or each.config.data in (JUDGED, CLUTTERED)]
-    return [Task(each.name, (each,), partial(compute, each), each) for each in known]
+    return _each(known, compute)
 
 
 def taxonomic_compliance_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """Wrong predictions of the right coarse class, where there are coarse classes."""
     traces = [each for each in clean_traces(run) if each.provenance.coarse_of]
-    return _each(traces, taxonomic_compliance, settings)
+    return _each(traces, lambda file: taxonomic_compliance(file.load(), **settings.bootstrap))
 
 
 def persistent_noise_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """Accuracy under noise on every frame."""
-    return _each(noisy_traces(run, "persistent"), persistent_noise, settings)
+    traces = noisy_traces(run, "persistent")
+    return _each(traces, lambda file: persistent_noise(file.load(), **settings.bootstrap))
 
 
 def transient_noise_tasks(run: Analyzed, settings: Settings) -> list[Task]:
@@ -145,23 +146,22 @@ def transient_noise_tasks(run: Analyzed, settings: Settings) -> list[Task]:
         groups.setdefault(replace(trace.config, noise_frames=()).name, []).append(trace)
 
     def compute(group: Sequence[TraceFile]) -> pd.DataFrame:
-        return transient_noise([each.load() for each in group], draws=settings.draws, seed=settings.seed)
+        return transient_noise([each.load() for each in group], **settings.bootstrap)
 
-    return [Task(name, tuple(group), partial(compute, group), group[0]) for name, group in groups.items()]
+    return [Task(name, tuple(group), partial(compute, group)) for name, group in groups.items()]
 
 
 def learned_stopper_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """A stopper trained on validation images, and its curve on test images beside those of the other rules."""
 
-    def compute(validation: TraceFile, test: TraceFile) -> pd.DataFrame:
+    def compute(test: TraceFile, validation: TraceFile) -> pd.DataFrame:
         trace, config = test.load(), StopperConfig(epochs=settings.epochs, seed=settings.seed)
         stopper, scores = learned_stopper(validation.load(), trace, config)
         stopper.save(run.folder / "stoppers" / f"{test.name}.safetensors")
-        rows = speed_accuracy(trace, stopper=scores, draws=settings.draws, seed=settings.seed)
+        rows = speed_accuracy(trace, stopper=scores, **settings.bootstrap)
         return rows[np.isin(rows.metric, STOPPER_METRICS)]
 
-    pairs = split_pairs(run, clean_traces(run))
-    return [Task(b.name, (a, b), partial(compute, a, b), b) for a, b in pairs]
+    return [Task(pair[0].name, pair, partial(compute, *pair)) for pair in split_pairs(run, clean_traces(run))]
 
 
 def out_of_distribution_tasks(run: Analyzed, settings: Settings) -> list[Task]:
@@ -169,61 +169,55 @@ def out_of_distribution_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     ood = [each for each in run.traces if not each.provenance.in_distribution and each.config.noise is None]
     ood_pairs = split_pairs(run, ood)
 
-    def compute(inside: tuple[TraceFile, TraceFile], outside: dict[str, tuple[TraceFile, TraceFile]]) -> pd.DataFrame:
-        own, *others = [Pair(*(each.load() for each in pair)) for pair in (inside, *outside.values())]
-        config, named = MetaCogConfig(epochs=settings.epochs), dict(zip(outside, others, strict=True))
-        return out_of_distribution(own, named, config=config, seed=settings.seed, draws=settings.draws)
+    def compute(pairs: Sequence[tuple[TraceFile, TraceFile]]) -> pd.DataFrame:
+        own, *others = [Pair(validation.load(), test.load()) for test, validation in pairs]
+        named = {str(each.test.config.data): each for each in others}
+        return out_of_distribution(own, named, config=MetaCogConfig(epochs=settings.epochs), **settings.bootstrap)
 
     tasks = []
-    for inside in split_pairs(run, clean_traces(run)):
-        outside = {str(pair[1].config.data): pair for pair in ood_pairs if recorded_alike(pair[1], inside[1])}
-        if outside:
-            traces = (*inside, *(each for pair in outside.values() for each in pair))
-            tasks.append(Task(inside[1].name, traces, partial(compute, inside, outside), inside[1]))
+    for own in split_pairs(run, clean_traces(run)):
+        others = {pair[0].config.data: pair for pair in ood_pairs if how_recorded(pair[0]) == how_recorded(own[0])}
+        if others:
+            pairs = [own, *others.values()]
+            tasks.append(Task(own[0].name, tuple(chain(*pairs)), partial(compute, pairs)))
     return tasks
 
 
 def run_time_tasks(run: Analyzed, settings: Settings) -> list[Task]:
-    """The clock of the training, whatever else the machine did at the time."""
+    """Training time, which includes whatever else the machine did at the time."""
     last = last_metrics(run.folder) if len(run.runs) == 1 else None
     if not last or not last.get("seconds"):
         return []
 
     def compute() -> pd.DataFrame:
-        rows, seconds, epochs = Rows(1), float(last["seconds"]), int(last["epoch"])
-        rows.value("seconds_per_epoch", seconds / epochs)
+        rows, seconds = Rows(1), float(last["seconds"])
+        rows.value("seconds_per_epoch", seconds / int(last["epoch"]))
         rows.value("training_hours", seconds / 3600)
         rows.value("images_per_second", last["step"] * run.config.batch_size / seconds)
         return rows.table()
 
-    digest = f"{last['epoch']} epochs in {last['seconds']} s"
-    return [Task("metrics.jsonl", (), compute, digests={"metrics.jsonl": digest})]
+    return [Task(f"metrics.jsonl, {last['epoch']} epochs in {last['seconds']} s", (), compute)]
 
 
 def split_pairs(run: Analyzed, traces: Sequence[TraceFile]) -> list[tuple[TraceFile, TraceFile]]:
-    """For every test trace the validation trace of the same data that was recorded alike; of several the largest.
+    """Every test trace with the validation trace of the same data that was recorded alike; of several the largest.
 
     Folds have no test images of their own.
     """
     if len(run.runs) > 1:
         return []
-    pairs = []
-    for test in (each for each in traces if each.config.split == "test"):
-        same = [
-            each
-            for each in traces
-            if each.config.split == "validation" and each.config.data == test.config.data and recorded_alike(each, test)
-        ]
-        if same:
-            pairs.append((max(same, key=lambda each: each.images), test))
-    return pairs
+    largest = {}
+    for each in sorted(traces, key=lambda trace: trace.images):
+        if each.config.split == "validation":
+            largest[each.config.data, how_recorded(each)] = each
+    pairs = [(each, largest.get((each.config.data, how_recorded(each)))) for each in traces]
+    return [(each, validation) for each, validation in pairs if each.config.split == "test" and validation]
 
 
-def recorded_alike(one: TraceFile, other: TraceFile) -> bool:
-    """Whether two traces are of the same network, run in the same way."""
-    names = ("kernel", "schedule", "noise", "steps")
-    same = all(getattr(one.config, name) == getattr(other.config, name) for name in names)
-    return same and one.provenance.weights == other.provenance.weights
+def how_recorded(trace: TraceFile) -> tuple[object, ...]:
+    """What traces of the same network, run in the same way, have in common."""
+    config = trace.config
+    return config.kernel, config.schedule, config.noise, config.steps, trace.provenance.weights
 
 
 TASKS: dict[str, Callable[[Analyzed, Settings], list[Task]]] = {
