@@ -254,7 +254,7 @@ def results(place: Path, tiny: Callable[..., Path]) -> Sample:
 
 @reader
 def galleries(place: Path, tiny: Callable[..., Path]) -> Sample:
-    images, numbers = np.zeros((2, 3, 8, 8), np.uint8), np.ones(2, np.float32)
-    labels, file = np.zeros(2, np.int64), gallery_file(place, "t")
-    write_gallery(file, Gallery({}, "", ("ant",), images, images, numbers, numbers, labels, labels))
+    images, steps = np.zeros((2, 2, 3, 8, 8), np.uint8), np.ones((2, 2), np.float32)
+    labels, file = np.zeros((2, 2), np.int64), gallery_file(place, "t")
+    write_gallery(file, Gallery({}, "", ("ant",), images, steps, labels))
     return Sample(file, "safetensors", lambda: read_galleries(place))

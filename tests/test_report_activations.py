@@ -102,10 +102,10 @@ def test_activations_that_cannot_be_used_are_left_out(tmp_path, kind, monkeypatc
 
 
 def made_gallery(time="fine", lam=0.0, split="test", labels=(1, 2)):
-    pixels = np.full((2, 3, 8, 8), 9, np.uint8)
+    pixels = np.full((2, 2, 3, 8, 8), 9, np.uint8)
     keys = {"method": "cascaded-td", "lam": lam, "schedule": "cascaded", "time": time, "split": split}
-    steps = (np.array([3, 4], np.float32), np.array([np.inf, 70], np.float32))
-    return Gallery(keys, "source", CLASSES, pixels, pixels, *steps, np.array(labels), np.array(labels))
+    steps = np.array([[3, 4], [np.inf, 70]], np.float32)
+    return Gallery(keys, "source", CLASSES, pixels, steps, np.array([labels, labels]))
 
 
 def test_a_gallery_has_the_class_and_step_of_every_image_and_other_networks_are_folded_away(tmp_path):

@@ -50,9 +50,8 @@ def human_agreement(counts: Int[np.ndarray, "items classes"]) -> Float64[np.ndar
     totals = counts.sum(axis=1, keepdims=True)
     if (counts < 0).any() or not (totals > 0).all():
         item = int(np.flatnonzero((counts < 0).any(axis=1) | ~(totals[:, 0] > 0))[0])
-        raise InputError(
-            f"item {item} has the counts {counts[item].tolist()}: give images that at least one person labeled"
-        )
+        found = f"item {item} has the counts {counts[item].tolist()}"
+        raise InputError(f"{found}: give at least one person per image, and no counts below 0")
     q = counts / totals
     return (q * np.log(np.where(q > 0, q, 1))).sum(axis=1)
 
