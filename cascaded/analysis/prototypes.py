@@ -29,9 +29,7 @@ def centrality(trace: Trace) -> Float64[np.ndarray, "items"]:
     """
     check_in_distribution(trace)
     if trace.embeddings is None or trace.head is None:
-        raise InputError(
-            "the trace has no embeddings, or is joined from folds: record it with --embeddings, fold by fold"
-        )
+        raise InputError("the trace has no embeddings: record it with --embeddings, and take folds one by one")
     e, w = trace.embeddings.astype(np.float64), trace.head.astype(np.float64)[trace.labels]
     length = np.linalg.norm(e, axis=1) * np.linalg.norm(w, axis=1)
     return np.einsum("if,if->i", e, w) / np.where(length > 0, length, 1)

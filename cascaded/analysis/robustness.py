@@ -68,9 +68,7 @@ def _check(trace: Trace, protocol: NoiseProtocol) -> None:
         there = "no noise" if config.noise is None else f"{config.protocol} noise"
         raise InputError(f"{trace.description} has {there}, {protocol} noise is measured here: record a trace under it")
     if not 1 <= (config.onset or 0) <= trace.steps:
-        raise InputError(
-            f"noise begins at step {config.onset} of {trace.steps}, which is none of them: record it again"
-        )
+        raise InputError(f"noise begins at step {config.onset} of {trace.steps}: record the trace again")
 
 
 def _check_alike(traces: Sequence[Trace]) -> None:

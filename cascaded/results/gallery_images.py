@@ -67,11 +67,10 @@ def _images(run: Analyzed, trace: TraceFile) -> Images:
     else:
         channels, _, size = read_inputs(run.runs[0]).shape
         images = load(data, split, image_size=size, channels=channels)
-    if images.fingerprint() != trace.provenance.images:
-        raise InputError(
-            f"{trace.name} is of images {trace.provenance.images[:12]}, {data} has "
-            f"{images.fingerprint()[:12]}: bring them back, or record it again"
-        )
+    recorded, here = trace.provenance.images, images.fingerprint()
+    if here != recorded:
+        differ = f"{trace.name} is of images {recorded[:12]}, {data} has {here[:12]}"
+        raise InputError(f"{differ}: bring them back, or record it again")
     return images
 
 
