@@ -18,6 +18,8 @@ JUDGED = "cifar10"
 """The data whose images people, and other networks, have judged one by one."""
 SAMPLE = "cifar10-sample"
 """Both its splits are rows of the test set of cifar10."""
+MEASURED = (JUDGED, SAMPLE, CLUTTERED)
+"""Data with a measure that needs no embeddings."""
 
 
 def typicality(trace: TraceFile) -> dict[str, Float[np.ndarray, "items"]]:

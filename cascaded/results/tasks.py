@@ -22,7 +22,7 @@ from cascaded.analysis.stopper import StopperConfig, learned_stopper
 from cascaded.analysis.taxonomy import taxonomic_compliance
 from cascaded.errors import InputError
 from cascaded.results.analyzed import Analyzed
-from cascaded.results.measures import CLUTTERED, JUDGED, typicality
+from cascaded.results.measures import MEASURED, typicality
 from cascaded.traces.config import NoiseProtocol
 from cascaded.traces.store import TraceFile
 from cascaded.training.runs import last_metrics
@@ -123,7 +123,7 @@ def prototypicality_tasks(run: Analyzed, settings: Settings) -> list[Task]:
         latency = selection_latency(trace, unsettled_fraction=settings.unsettled_fraction).steps
         return prototypicality(trace, typicality(file), latency=latency, **settings.bootstrap)
 
-    known = [each for each in clean_traces(run) if each.config.embeddings or each.config.data in (JUDGED, CLUTTERED)]
+    known = [each for each in clean_traces(run) if each.config.embeddings or each.config.data in MEASURED]
     return _each(known, compute)
 
 
