@@ -1,4 +1,4 @@
-"""The command line as a user types it: commands that we print work when they are pasted."""
+"""Command lines: commands that we print work when they are pasted, and dataclasses as options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 
 
 def program() -> str:
-    """What to type for `cascaded` in the shell that started this process.
+    """The word for `cascaded` in the shell that started this process.
 
     `cascaded` itself if that name on the PATH is this installation; otherwise the path of its script, such as
     `.venv/bin/cascaded` after `make demo`; `python -m cascaded` with this interpreter if there is no script.
@@ -36,27 +36,17 @@ def _here() -> Path:
         return Path(os.devnull)
 
 
-COMMANDS = "analyse|analyze|bench|data|demo|latency|models|predict|record|report|reproduce|sweep|train"
-
-
-def typed(text: str) -> str:
-    """Text that is stored or shared as `cascaded record ...`, with each command as it is typed in this shell."""
-    return re.sub(rf"(?<![\w/.-])cascaded (?=(?:{COMMANDS})\b)", lambda _: f"{program()} ", text)
+def typed(command: str) -> str:
+    """A stored command, `cascaded record ...`, or several (`&&`, `;`), as it is typed in this shell."""
+    return re.sub(r"(^|&& |; )cascaded ", lambda match: f"{match[1]}{program()} ", command)
 
 
 def help_default(text: str, metavar: str | None = None) -> Any:
-    """For `Annotated`: the default that `--help` shows where the value itself, such as None, means nothing."""
-    import tyro
-
-    return tyro.conf.arg(metavar=metavar, help_behavior_hint=f"(default: {text})")
-
-
-def if_none(text: str, metavar: str | None = None) -> Any:
-    """For `Annotated`: what `--help` shows as the default while it is None or empty; any other default is shown."""
+    """For `Annotated`: what `--help` shows as the default if that is None or empty; any other default is shown."""
     import tyro
 
     def hint(default: str) -> str:
-        return f"(default: {text if default in ('None', '', '()') else default})"
+        return f"(default: {text if default in ('None', 'False', '', '()', '.') else default})"
 
     return tyro.conf.arg(metavar=metavar, help_behavior_hint=hint)
 

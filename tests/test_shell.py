@@ -8,9 +8,8 @@ import sys
 import pytest
 
 from cascaded import __version__
-from cascaded.cli.main import ALIASES, run
-from cascaded.cli.main import COMMANDS as ALL
-from cascaded.shell import COMMANDS, program, typed
+from cascaded.cli.main import run
+from cascaded.shell import program, typed
 
 
 @pytest.fixture
@@ -92,6 +91,5 @@ def test_a_deleted_folder_and_an_unknown_interpreter_still_give_a_command(instal
 
 
 def test_stored_commands_are_printed_as_they_are_typed(installed):
-    assert set(COMMANDS.split("|")) == {*ALL, *ALIASES}
     assert typed("cascaded record a; cascaded analyse a") == f"{program()} record a; {program()} analyse a"
-    assert typed("the cascaded schedule") == "the cascaded schedule"
+    assert typed("a cascaded schedule") == "a cascaded schedule"

@@ -9,7 +9,7 @@ import tyro
 from tyro.conf import DisallowNone, Positional
 
 from cascaded.errors import InputError, at_least
-from cascaded.shell import if_none, program
+from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,7 +24,7 @@ def latency(
     batch_sizes: tuple[int, ...] = (1, 64),
     max_images: int = 256,
     device: str = "auto",
-    threads: Annotated[int | None, DisallowNone, if_none("all cores")] = None,
+    threads: Annotated[int | None, DisallowNone, help_default("all cores")] = None,
 ) -> None:
     """Measure the latency of early exit on test images, under both schedules, relative to a full pass.
 

@@ -1,7 +1,7 @@
-"""The command line: which command, and what happens when something is wrong.
+"""The command line: finds the command, and prints errors.
 
-Each command is a function in a module of its own that is imported when it is called, and imports torch when it runs, so
-that `--help` answers at once.
+Each command is a function in a module of its own, which is imported when the command is called, and imports torch when
+it runs, so that `--help` is fast.
 """
 
 from __future__ import annotations

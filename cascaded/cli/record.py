@@ -10,7 +10,7 @@ import tyro
 from tyro.conf import DisallowNone, Positional
 
 from cascaded.errors import InputError
-from cascaded.shell import if_none, program
+from cascaded.shell import help_default, program
 from cascaded.traces.config import RecordingConfig
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def record(
     *,
     overwrite: bool = False,
     device: str = "auto",
-    threads: Annotated[int | None, DisallowNone, if_none("all cores")] = None,
+    threads: Annotated[int | None, DisallowNone, help_default("all cores")] = None,
 ) -> None:
     """Run trained networks and store their logits at every step; `cascaded analyze` works from these files.
 

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
+from rich.markup import escape
 from tyro.conf import DisallowNone, Fixed, Suppress
 
 from cascaded.cli.train import given_in
 from cascaded.cli.usage import value_of
 from cascaded.errors import InputError, at_least
 from cascaded.files import check_writable
-from cascaded.progress import wide_console
-from cascaded.shell import if_none, program
+from cascaded.progress import table, wide_console
+from cascaded.shell import help_default, program
 from cascaded.traces.config import RecordingConfig
 from cascaded.training.config import DEFAULT_EXECUTION, FITTED, RECIPES, ExecutionConfig, RecipeName, RunConfig
 from cascaded.training.method import MethodName
@@ -48,16 +49,16 @@ def sweep(
     *,
     recipe: RecipeName = "laptop",
     methods: tuple[MethodName, ...] = ("cascaded-td",),
-    lam: Annotated[tuple[str, ...], if_none("each method's own")] = (),
+    lam: Annotated[tuple[str, ...], help_default("each method's own")] = (),
     seeds: tuple[int, ...] = (0,),
-    folds: Annotated[int | None, DisallowNone, if_none("no folds")] = None,
+    folds: Annotated[int | None, DisallowNone, help_default("no folds")] = None,
     out: Path = Path("runs"),
     engine: Literal["local", "ray"] = "local",
-    address: Annotated[str | None, DisallowNone, if_none("the cluster of this machine")] = None,
-    num_workers: Annotated[int | None, DisallowNone, if_none("as many as cores allow")] = None,
+    address: Annotated[str | None, DisallowNone, help_default("the cluster of this machine")] = None,
+    num_workers: Annotated[int | None, DisallowNone, help_default("as many as cores allow")] = None,
     dry_run: bool = False,
     kernel: str = "ews:0.9",
-    steps: Annotated[int | None, DisallowNone, if_none("until the output is constant; 70 under ews")] = None,
+    steps: Annotated[int | None, DisallowNone, help_default("until the output is constant; 70 under ews")] = None,
     dtype: Literal["float32", "float16"] = "float32",
     given: Annotated[tuple[str, ...], Fixed, Suppress] = (),
 ) -> None:
@@ -193,17 +194,16 @@ def _conclude(statuses: Mapping[Job, Status]) -> None:
 
 
 def _table(statuses: Mapping[Job, Status]) -> Table:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    counts = Counter(status.state for status in statuses.values())
-    title = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
-    for heading in ("run", "seed", "state", "", "where"):
-        table.add_column(heading)
     colours = {"done": "green", "failed": "red", "running": "cyan"}
-    for job, status in statuses.items():
-        state = f"[{colours[status.state]}]{status.state}[/]" if status.state in colours else status.state
-        table.add_row(job.name, str(job.config.seed), state, escape(status.message), status.where)
-    return table
+    rows = [
+        {
+            "run": job.name,
+            "seed": str(job.config.seed),
+            "state": f"[{colours.get(status.state, 'default')}]{status.state}[/]",
+            "progress": escape(status.message),
+            "where": status.where,
+        }
+        for job, status in statuses.items()
+    ]
+    counts = Counter(status.state for status in statuses.values())
+    return table(rows, ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))

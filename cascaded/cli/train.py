@@ -16,7 +16,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from cascaded.cli.usage import value_of
 from cascaded.errors import InputError
-from cascaded.shell import help_default, if_none, program
+from cascaded.shell import help_default, program
 from cascaded.training.config import DEFAULT_EXECUTION, FITTED, RECIPES, ExecutionConfig, RecipeName, RunConfig
 from cascaded.training.runs import CONFIG, has_config, read_config, resolve_init, resume_command, run_to_resume
 
@@ -36,7 +36,7 @@ def train(
     execution: Annotated[ExecutionConfig, tyro.conf.arg(name="")] = DEFAULT_EXECUTION,
     *,
     recipe: RecipeName = "laptop",
-    out: Annotated[Path | None, DisallowNone, if_none(str(OUT))] = None,
+    out: Annotated[Path | None, DisallowNone, help_default(str(OUT))] = None,
     resume: Annotated[bool | Path, FLAG_OR_RUN, help_default("no")] = False,
     given: Annotated[tuple[str, ...], Fixed, Suppress] = (),
     resumed: Annotated[Path | None, Fixed, Suppress] = None,

@@ -1,4 +1,4 @@
-"""Wrong command lines, each explained in one sentence that names the option, what was given and what to give."""
+"""Errors in command lines: one sentence that names the option, the given value and the expected one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tyro
 from cascaded.errors import InputError
 from cascaded.shell import program
 
-try:  # an interface that tyro may change: without it, tyro explains the same in a box of several lines
+try:  # an interface that tyro may change; without it, tyro prints the error in a box of several lines
     from tyro import _errors as tyro_errors
 except ImportError:
     tyro_errors = None
@@ -53,8 +53,8 @@ KINDS = {"INT": "a whole number", "FLOAT": "a number", "PATH": "a path", "STR": 
 
 
 def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -> None:
-    """Call a command with what stands on the command line; a line that does not fit it is an `InputError`."""
-    with parse_errors(lambda event: explained(event, function, name, words)):
+    """Call a command with the words of a command line; a wrong command line is an `InputError`."""
+    with parse_errors(lambda event: explain(event, function, name, words)):
         tyro.cli(function, prog=f"cascaded {name}", args=words)
 
 
@@ -70,12 +70,12 @@ def value_of(words: Sequence[str], option: str) -> str | None:
 
 
 @contextmanager
-def parse_errors(explain: Callable[[Any], str | None]) -> Iterator[None]:
-    """Raise what tyro would print, where there is a sentence for it."""
+def parse_errors(sentence_of: Callable[[Any], str | None]) -> Iterator[None]:
+    """Raise the errors that tyro would print, if there is a sentence for them."""
 
     def handle(event: Any) -> None:
         with suppress(AttributeError):  # a field that another version of tyro does not have
-            if sentence := explain(event):
+            if sentence := sentence_of(event):
                 raise InputError(sentence)
 
     hook = getattr(tyro_errors, "on_parse_error", None)
@@ -83,8 +83,8 @@ def parse_errors(explain: Callable[[Any], str | None]) -> Iterator[None]:
         yield
 
 
-def explained(event: Any, function: Callable[..., Any], name: str, words: Sequence[str]) -> str | None:
-    """What is wrong with a command line, in one sentence; None where only tyro knows."""
+def explain(event: Any, function: Callable[..., Any], name: str, words: Sequence[str]) -> str | None:
+    """The error in a command line, in one sentence; None for other errors of tyro."""
     assert tyro_errors is not None
     see = f"see {program()} {name} --help"
     match event:
@@ -107,7 +107,7 @@ def explained(event: Any, function: Callable[..., Any], name: str, words: Sequen
 
 
 def _unknown(function: Callable[..., Any], name: str, words: Sequence[str]) -> str | None:
-    """A sentence about the first word that looks like an option and is none, with the nearest that there is."""
+    """A sentence about the first unknown option, with its new name or the nearest known one."""
     known = _options(function, name)
     for word in takewhile(lambda word: word != "--", words):
         option = word.partition("=")[0].replace("_", "-")
@@ -117,8 +117,8 @@ def _unknown(function: Callable[..., Any], name: str, words: Sequence[str]) -> s
             if new.split()[0] in known:
                 return f"{option} is called {new}"
         near = [each for each in known if each.startswith(option)] or get_close_matches(option, known, n=1)
-        way = f"did you mean {near[0]}?" if near else f"see {program()} {name} --help"
-        return f"there is no option {option} of cascaded {name}: {way}"
+        hint = f"did you mean {near[0]}?" if near else f"see {program()} {name} --help"
+        return f"there is no option {option} of cascaded {name}: {hint}"
     return None
 
 
@@ -143,11 +143,11 @@ def _given(option: Any, words: Sequence[str]) -> str:
 
 
 def _expected(option: Any) -> str:
-    """What an option takes, in words: `{None}|INT` is a whole number."""
+    """What an option expects, in words: `{None}|INT` is a whole number."""
     choices, metavar = option.lowered.choices, option.lowered.metavar.replace("{None}|", "")
     if choices:
         return f"one of {', '.join(choices)}"
-    found = [words for kind, words in KINDS.items() if re.search(rf"\b{kind}\b", metavar)]
-    if len(found) != 1:
+    kinds = [words for kind, words in KINDS.items() if re.search(rf"\b{kind}\b", metavar)]
+    if len(kinds) != 1:
         return metavar
-    return f"{found[0].removeprefix('a ')}s" if option.lowered.nargs == "*" else found[0]
+    return f"{kinds[0].removeprefix('a ')}s" if option.lowered.nargs == "*" else kinds[0]

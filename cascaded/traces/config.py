@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import DisallowNone
 
-from cascaded.shell import if_none
+from cascaded.shell import help_default
 
 NoiseProtocol = Literal["persistent", "transient"]
 Schedule = Literal["cascaded", "serial"]
@@ -39,21 +39,21 @@ class RecordingConfig:
         dtype: Precision of the stored logits and embeddings.
     """
 
-    data: Annotated[str | None, DisallowNone, if_none("the run's own data")] = None
-    split: Annotated[str | None, DisallowNone, if_none("test, or validation if there is no test split")] = None
+    data: Annotated[str | None, DisallowNone, help_default("the run's own data")] = None
+    split: Annotated[str | None, DisallowNone, help_default("test, or validation if there is no test split")] = None
     kernel: str = "osd"
     steps: Annotated[
-        int | None, DisallowNone, if_none("until the output is final; 70 for ews; 10 under transient noise")
+        int | None, DisallowNone, help_default("until the output is final; 70 for ews; 10 under transient noise")
     ] = None
-    schedule: Annotated[Schedule | None, DisallowNone, if_none("the one that the network was trained with")] = None
-    noise: Annotated[str | None, DisallowNone, if_none("no noise")] = None
-    protocol: Annotated[NoiseProtocol | None, DisallowNone, if_none("persistent")] = None
-    trials: Annotated[int | None, DisallowNone, if_none("5")] = None
-    noise_frames: Annotated[tuple[int, ...], if_none("1 2 3 4 5 6")] = ()
-    max_images: Annotated[int | None, DisallowNone, if_none("all images")] = None
+    schedule: Annotated[Schedule | None, DisallowNone, help_default("the one that the network was trained with")] = None
+    noise: Annotated[str | None, DisallowNone, help_default("no noise")] = None
+    protocol: Annotated[NoiseProtocol | None, DisallowNone, help_default("persistent")] = None
+    trials: Annotated[int | None, DisallowNone, help_default("5")] = None
+    noise_frames: Annotated[tuple[int, ...], help_default("1 2 3 4 5 6")] = ()
+    max_images: Annotated[int | None, DisallowNone, help_default("all images")] = None
     seed: int = 0
     embeddings: bool = False
-    activations: Annotated[int | None, DisallowNone, if_none("none")] = None
+    activations: Annotated[int | None, DisallowNone, help_default("none")] = None
     dtype: Literal["float32", "float16"] = "float32"
 
     @property

@@ -13,7 +13,7 @@ from tyro.conf import DisallowNone
 from tyro.constructors import PrimitiveConstructorSpec
 
 from cascaded.errors import InputError, at_least
-from cascaded.shell import if_none, to_args
+from cascaded.shell import help_default, to_args
 from cascaded.training.method import TD, Method, MethodName, get_method, parse_lam
 
 Arch = Literal["resnet18", "resnet34", "resnet50", "densenet121"]
@@ -89,7 +89,7 @@ class RunConfig:
 
     data: str = "digits"
     method: MethodName = "cascaded-td"
-    lam: Annotated[float | tuple[float, ...] | None, LAM, if_none("the method's own")] = None
+    lam: Annotated[float | tuple[float, ...] | None, LAM, help_default("the method's own")] = None
     arch: Arch = "resnet18"
     width: int = 64
     epochs: int = 120
@@ -103,17 +103,17 @@ class RunConfig:
     lr_step_epochs: int = 30
     warmup_fraction: float = 0.3
     val_fraction: float = 0.1
-    max_images: Annotated[int | None, DisallowNone, if_none("all")] = None
-    init_from: Annotated[str | None, DisallowNone, if_none("random weights")] = None
-    fold: Annotated[tuple[int, int] | None, FOLD, if_none("--val-fraction of the images")] = None
-    noise: Annotated[str | None, DisallowNone, if_none("no noise")] = None
-    pad: Annotated[int | None, if_none("the data set's own, or an eighth of the size", metavar="INT")] = None
-    flip: Annotated[bool | None, if_none("the data set's own, or True", metavar="{True,False}")] = None
-    cutout: Annotated[int | None, if_none("the data set's own", metavar="INT")] = None
-    image_size: Annotated[int | None, DisallowNone, if_none("as the data set has them")] = None
-    image_column: Annotated[str | None, DisallowNone, if_none("detected if there is only one")] = None
-    label_column: Annotated[str | None, DisallowNone, if_none("detected if there is only one")] = None
-    classes: Annotated[tuple[str, ...], if_none("all")] = ()
+    max_images: Annotated[int | None, DisallowNone, help_default("all")] = None
+    init_from: Annotated[str | None, DisallowNone, help_default("random weights")] = None
+    fold: Annotated[tuple[int, int] | None, FOLD, help_default("--val-fraction of the images")] = None
+    noise: Annotated[str | None, DisallowNone, help_default("no noise")] = None
+    pad: Annotated[int | None, help_default("the data set's own, or an eighth of the size", metavar="INT")] = None
+    flip: Annotated[bool | None, help_default("the data set's own, or True", metavar="{True,False}")] = None
+    cutout: Annotated[int | None, help_default("the data set's own", metavar="INT")] = None
+    image_size: Annotated[int | None, DisallowNone, help_default("as the data set has them")] = None
+    image_column: Annotated[str | None, DisallowNone, help_default("detected if there is only one")] = None
+    label_column: Annotated[str | None, DisallowNone, help_default("detected if there is only one")] = None
+    classes: Annotated[tuple[str, ...], help_default("all")] = ()
     precision: Precision = "float32"
     sync_norm: bool = True
     seed: int = 0
@@ -180,7 +180,7 @@ class ExecutionConfig:
     """
 
     device: str = "auto"
-    threads: Annotated[int | None, DisallowNone, if_none("all cores; divided between the runs of a sweep")] = None
+    threads: Annotated[int | None, DisallowNone, help_default("all cores; divided between the runs of a sweep")] = None
     checkpoint_seconds: float = 60.0
     tensorboard: bool = False
     deterministic: bool = False
