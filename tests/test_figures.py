@@ -158,8 +158,6 @@ def test_the_longest_noise_is_drawn_and_its_steps_are_shaded(table):
     assert is_curve(fig.axes[0], rows(table, "transient_noise", "target_confidence", noise_frames=9, noise="focus"))
     (span,) = fig.axes[0].patches
     assert (span.get_x(), span.get_width()) == (9.5, 9)
-    with pytest.raises(InputError, match="no target_confidence of transient_noise, noise_frames 5"):
-        figures.target_confidence(table, noise_frames=5)
 
 
 def test_bands_are_one_standard_error_to_both_sides(table):

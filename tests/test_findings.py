@@ -57,17 +57,13 @@ def test_of_several_data_sets_each_has_a_sentence_the_one_with_most_networks_fir
     assert first.startswith("On cifar10, after ")
     assert second.startswith("On digits, after ")
     assert context(rows) == "1,000 test images of cifar10, 3 seeds per network."
-    assert [set(own["data"]) for own in main_rows(rows)] == [{"cifar10"}, {"digits"}]
-
-
-def test_validation_images_count_only_where_there_are_no_others():
-    tested = table(TD0)
-    both = pd.concat([tested, tested.assign(split="validation", items="other", value=0.99)], ignore_index=True)
-    assert findings(both) == findings(tested)
-    assert findings(tested.assign(split="validation")) == findings(tested)
+    assert [(data, set(own["data"])) for data, own in main_rows(rows).items()] == [
+        ("cifar10", {"cifar10"}),
+        ("digits", {"digits"}),
+    ]
 
 
 def test_without_results_nothing_was_found():
     assert findings(empty()) == ()
     assert context(empty()) == ""
-    assert main_rows(empty()) == []
+    assert main_rows(empty()) == {}

@@ -7,7 +7,6 @@ import pytest
 
 from cascaded.cli.main import run
 from cascaded.report.missing import fill_command, missing_activations, missing_analyses
-from cascaded.report.sections import SECTIONS
 from cascaded.results.analyzed import find_analyzed
 from cascaded.results.registry import ANALYSES
 from cascaded.results.table import load, results_file
@@ -18,7 +17,7 @@ from tests.tiny_runs import tiny_run as tiny_run
 
 ODD = "my run's; <b> $HOME"
 """A folder that a shell would take apart."""
-NAMES = [name for section in SECTIONS for name in section.analyses]
+NAMES = [name for name, analysis in ANALYSES.items() if analysis.needs]
 
 
 def typed(command):

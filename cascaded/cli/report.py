@@ -34,8 +34,9 @@ def report(
         title: The page's heading.
     """
     from cascaded.paper.claims import evaluate
+    from cascaded.report.page import FIGURES
     from cascaded.report.sections import SECTIONS
-    from cascaded.report.write import FIGURES, read_table, write_report
+    from cascaded.report.write import read_table, write_report
 
     if not runs:
         raise InputError(f"no run is given: add one, as in {program()} report runs/td0/0 -o report")

@@ -11,22 +11,11 @@ from matplotlib.axes import Axes
 from cascaded.errors import InputError
 from cascaded.figures import base
 from cascaded.figures.base import Figure, select, styled
-from cascaded.figures.lines import label_ends, lines
+from cascaded.figures.lines import label_ends
 from cascaded.figures.style import PALETTE
-from cascaded.results.compare import bands, estimates
+from cascaded.results.compare import estimates
 from cascaded.results.metrics import METRICS
 from cascaded.results.names import display_name
-
-
-@styled
-def accuracy_per_step(df: pd.DataFrame) -> Figure:
-    """Test accuracy at every step, a line per method; a dotted line is chance.
-
-    Args:
-        df: From `cascaded.results.load`.
-    """
-    curves = bands(select(df, "speed_accuracy", "accuracy_per_step"))
-    return lines(curves, "step", chance=df[df["metric"] == "accuracy_chance"])
 
 
 @styled

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.colors import to_rgb
-from matplotlib.ticker import MaxNLocator
 
 from cascaded.errors import InputError
-from cascaded.figures.base import Figure, styled
-from cascaded.figures.style import CASCADED, GRID, SERIAL, WIDTH, text_color
+from cascaded.figures.base import Figure, grid, set_format, styled
+from cascaded.figures.style import CASCADED, GRID, SERIAL, text_color
 
 SIDE_BY_SIDE = 20
 """Steps up to which two schedules have room beside each other."""
@@ -27,25 +26,20 @@ def schedules(activations: Mapping[str, Float[np.ndarray, "steps blocks"]]) -> F
     """
     if not activations:
         raise InputError("there are no schedules to draw: run cascaded record --activations 40")
-    beside = len(activations) > 1 and max(len(shades) for shades in activations.values()) <= SIDE_BY_SIDE
-    columns = 2 if beside else 1
-    rows = -(-len(activations) // columns)
-    fig = Figure(figsize=(WIDTH, 0.6 + 2.2 * rows), layout="constrained")
-    axes = fig.subplots(rows, columns, squeeze=False).ravel()
-    for ax in axes[len(activations) :]:
-        ax.set_axis_off()
-    for ax, (name, shades) in zip(axes, activations.items(), strict=False):
+    beside = max(map(len, activations.values())) <= SIDE_BY_SIDE
+    fig, axes = grid(list(activations), 2.2, "y", columns=2 if beside else 1)
+    for ax, (name, shades) in zip(axes, activations.items(), strict=True):
         color = SERIAL if name.startswith("serial") else CASCADED
         steps, blocks = shades.shape
         alpha = np.nan_to_num(np.clip(shades.T, 0, 1))
         cells = np.concatenate([np.broadcast_to(to_rgb(color), (blocks, steps, 3)), alpha[..., None]], axis=-1)
         edges = (np.arange(steps + 1) + 0.5, np.arange(blocks + 1) + 0.5)
         ax.pcolormesh(*edges, cells, edgecolors=GRID, linewidth=0.8)
-        ax.set_title(name, color=text_color(color))
+        ax.title.set_color(text_color(color))
         ax.set(xlabel="step", ylabel="block")
         ax.spines[:].set_visible(False)
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_locator(MaxNLocator(9, integer=True))
+        for axis in ("x", "y"):
+            set_format(ax, axis, None, whole=True, ticks=9)
     fig.data = pd.concat([_table(name, shades) for name, shades in activations.items()], ignore_index=True)
     return fig
 

@@ -55,7 +55,7 @@ def select(df: pd.DataFrame, analysis: str, metric: str, **variants: Any) -> pd.
     """The rows of one metric; an error where the table has none."""
     chosen = df[(df["analysis"] == analysis) & (df["metric"] == metric)]
     for column, value in variants.items():
-        chosen = chosen[chosen[column].isin(value) if isinstance(value, tuple) else chosen[column] == value]
+        chosen = chosen[chosen[column] == value]
     if chosen.empty:
         words = "".join(f", {column} {value}" for column, value in variants.items())
         raise InputError(f"the table has no {metric} of {analysis}{words}: run cascaded analyze --only {analysis}")
@@ -116,16 +116,19 @@ def _words(group: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     ]
 
 
-def grid(titles: Sequence[str], height: float, lines: Literal["x", "y"], **share: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with axes in at most two columns.
+def grid(
+    titles: Sequence[str], height: float, lines: Literal["x", "y"], columns: int = 2, **share: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure with axes in columns.
 
     Args:
         titles: One for each axes.
         height: Of the axes, in inches.
         lines: Which axis has grid lines.
+        columns: How many axes stand beside each other, at most.
         share: `sharex` and `sharey` of matplotlib.
     """
-    count, columns = len(titles), min(2, len(titles))
+    count, columns = len(titles), min(columns, len(titles))
     rows = -(-count // columns)
     fig = Figure(figsize=(WIDTH, rows * height + 0.3), layout="constrained")
     axes = fig.subplots(rows, columns, squeeze=False, **share).ravel().tolist()

@@ -29,13 +29,10 @@ def estimates_beside_paper(df: pd.DataFrame) -> Figure:
         raise InputError("there are no estimates to draw beside the paper's values: run cascaded reproduce first")
     df = named(df)
     parts = [own for _, own in df.groupby("metric", sort=False)]
-    fig, axes = _stacked([len(own) for own in parts])
+    fig, axes = _stacked(parts, 0.27)
     for ax, own in zip(axes, parts, strict=True):
         metric = METRICS[own["metric"].iloc[0]]
-        for place, (_, row) in enumerate(own.iterrows()):
-            _interval(ax, row["value"], row["low"], row["high"], place, row["color"])
-        _paper(ax, own["paper"])
-        _rows(ax, [_row_name(row, own) for _, row in own.iterrows()])
+        _draw_rows(ax, own, "value", list(own["color"]), [_row_name(row, own) for _, row in own.iterrows()])
         set_format(ax, "x", metric)
         ax.set_xlabel(axis_label(metric))
     legend(fig, [line_handle("this project", INK, "", "o"), line_handle("paper", INK, "", "d", "none")])
@@ -59,14 +56,13 @@ def claims(df: pd.DataFrame) -> Figure:
     if measured.empty:
         raise InputError("no claim has been measured: run cascaded reproduce")
     units = measured["unit"].where(measured["unit"] != "", measured["metric"].map(lambda name: METRICS[name].label))
-    parts = list(measured.groupby(units, sort=False))
-    fig, axes = _stacked([len(own) for _, own in parts], 0.44)
-    for ax, (unit, own) in zip(axes, parts, strict=True):
+    parts = dict(list(measured.groupby(units, sort=False)))
+    fig, axes = _stacked(list(parts.values()), 0.44)
+    with_data = measured["data"].nunique() > 1
+    for ax, (unit, own) in zip(axes, parts.items(), strict=True):
         ax.axvline(0, color=MUTED, ls=":", lw=1)
-        for place, (_, row) in enumerate(own.iterrows()):
-            _interval(ax, row["effect"], row["low"], row["high"], place, VERDICTS[row["verdict"]])
-        _paper(ax, own["paper"])
-        _rows(ax, [_claim_name(row, measured["data"].nunique() > 1) for _, row in own.iterrows()])
+        names = [_claim_name(row, with_data) for _, row in own.iterrows()]
+        _draw_rows(ax, own, "effect", [VERDICTS[verdict] for verdict in own["verdict"]], names)
         ax.set_xlabel(textwrap.fill(f"effect ({unit})", 36))
     found = [verdict for verdict in VERDICTS if verdict in set(measured["verdict"])]
     handles = [line_handle(verdict, VERDICTS[verdict], "", "o") for verdict in found]
@@ -84,25 +80,20 @@ def _claim_name(row: pd.Series, with_data: bool) -> str:
     )
 
 
-def _stacked(counts: Sequence[int], row: float = 0.27) -> tuple[Figure, list[Axes]]:
-    """Axes one below the other, `row` inches per row."""
-    fig = Figure(figsize=(WIDTH, sum(0.6 + row * count for count in counts)), layout="constrained")
-    axes = fig.subplots(
-        len(counts), squeeze=False, gridspec_kw={"height_ratios": [max(count, 1.5) for count in counts]}
-    )
-    return fig, axes.ravel().tolist()
+def _stacked(parts: Sequence[pd.DataFrame], row: float) -> tuple[Figure, list[Axes]]:
+    """Axes one below the other, `row` inches per row of a table."""
+    fig = Figure(figsize=(WIDTH, sum(0.6 + row * len(part) for part in parts)), layout="constrained")
+    heights = [max(len(part), 1.5) for part in parts]
+    return fig, fig.subplots(len(parts), squeeze=False, height_ratios=heights).ravel().tolist()
 
 
-def _interval(ax: Axes, value: float, low: float, high: float, y: float, color: str) -> None:
-    error = np.array([[value - low], [high - value]])
-    ax.errorbar([value], [y], xerr=None if np.isnan(error).any() else error, fmt="o", color=color, elinewidth=1.2)
-
-
-def _paper(ax: Axes, values: pd.Series) -> None:
-    ax.plot(pd.to_numeric(values), range(len(values)), "d", color=INK, markerfacecolor="none", markersize=7, zorder=3)
-
-
-def _rows(ax: Axes, names: Sequence[str]) -> None:
+def _draw_rows(ax: Axes, df: pd.DataFrame, value: str, colors: Sequence[str], names: Sequence[str]) -> None:
+    """A row per value: the value with its interval, and the paper's."""
+    for y, (x, low, high) in enumerate(df[[value, "low", "high"]].to_numpy(float)):
+        error = None if np.isnan(low + high) else [[x - low], [high - x]]
+        ax.errorbar([x], [y], xerr=error, fmt="o", color=colors[y], elinewidth=1.2)
+    paper = pd.to_numeric(df["paper"])
+    ax.plot(paper, range(len(df)), "d", color=INK, markerfacecolor="none", markersize=7, zorder=3)
     ax.grid(axis="x")
     ax.set_yticks(range(len(names)), names, fontsize=SMALL - 1)
     ax.set_ylim(len(names) - 0.4, -0.6)

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.figure
 import pandas as pd
 
 from cascaded.errors import InputError
-from cascaded.figures.base import settings
+from cascaded.figures.base import Figure, settings
 from cascaded.files import write_whole
 
 DPI = 200
@@ -23,28 +22,24 @@ METADATA: dict[str, dict[str, Any]] = {  # no dates and no versions: the same fi
 }
 
 
-def save(
-    fig: matplotlib.figure.Figure, stem: Path | str, data: pd.DataFrame | None = None, kinds: Sequence[str] = KINDS
-) -> dict[str, Path]:
+def save(fig: Figure, stem: Path | str, kinds: Sequence[str] = KINDS) -> dict[str, Path]:
     """Write a figure as STEM.svg, STEM.pdf and STEM.png and its numbers as STEM.csv; returns the files by kind.
 
     Args:
         fig: From one of the functions of `cascaded.figures`.
         stem: Path without a suffix; folders are made.
-        data: The numbers; by default those that the figure carries.
         kinds: Which files to write.
     """
     if unknown := sorted(set(kinds) - set(KINDS)):
         raise InputError(f"figures cannot be saved as {', '.join(unknown)}: give some of {', '.join(KINDS)}")
-    data = getattr(fig, "data", pd.DataFrame()) if data is None else data
     files = {kind: Path(f"{stem}.{kind}") for kind in kinds}
     for kind, file in files.items():
-        content = to_csv(data) if kind == "csv" else rendered(fig, kind)
+        content = to_csv(fig.data) if kind == "csv" else rendered(fig, kind)
         write_whole(file, lambda part, content=content: part.write_bytes(content))
     return files
 
 
-def rendered(fig: matplotlib.figure.Figure, kind: str) -> bytes:
+def rendered(fig: Figure, kind: str) -> bytes:
     """The content of a figure's file: svg, pdf or png."""
     file = io.BytesIO()
     with settings():

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import matplotlib as mpl
 import numpy as np
 from jaxtyping import Float32, UInt8
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from cascaded.figures.style import INK, MUTED, PALETTE, STYLE
+from cascaded.figures.base import Figure, styled
+from cascaded.figures.style import INK, MUTED, PALETTE
 
 FADED = 0.3
 """Opacity of lines after the final prediction."""
@@ -20,6 +19,7 @@ MARKED = 20
 """Up to this many steps, every step has a marker."""
 
 
+@styled
 def prediction(
     image: UInt8[np.ndarray, "height width 3"],
     network_input: UInt8[np.ndarray, "rows columns channels"],
@@ -45,16 +45,15 @@ def prediction(
         title: The title of the figure.
         model: The name of the network.
     """
-    with mpl.rc_context(STYLE):
-        fig = Figure(figsize=(7.5, 3.4), layout="constrained")
-        axes = fig.subplot_mosaic([["image", "lines"], ["input", "lines"]], width_ratios=[1, 2.6], height_ratios=[2, 1])
-        fig.suptitle(title, x=0.01, ha="left", weight="bold", wrap=True)
-        _draw_images(axes["image"], axes["input"], image, network_input)
-        _draw_lines(axes["lines"], probabilities, classes, drawn_classes(probabilities, top), step)
-        if threshold is not None:
-            _draw_threshold(axes["lines"], threshold, step, float(probabilities[step - 1].max()))
-        axes["lines"].set_title(model, color=MUTED, fontsize="small")
-        axes["lines"].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    fig = Figure(figsize=(7.5, 3.4), layout="constrained")
+    axes = fig.subplot_mosaic([["image", "lines"], ["input", "lines"]], width_ratios=[1, 2.6], height_ratios=[2, 1])
+    fig.suptitle(title, x=0.01, ha="left", weight="bold", wrap=True)
+    _draw_images(axes["image"], axes["input"], image, network_input)
+    _draw_lines(axes["lines"], probabilities, classes, drawn_classes(probabilities, top), step)
+    if threshold is not None:
+        _draw_threshold(axes["lines"], threshold, step, float(probabilities[step - 1].max()))
+    axes["lines"].set_title(model, color=MUTED, fontsize="small")
+    axes["lines"].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     return fig
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-import matplotlib.figure
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 
+from cascaded.figures.base import Figure
 from cascaded.figures.files import rendered
 from cascaded.figures.style import CASCADED, GRID, INK, MUTED, PAPER, SERIAL, text_color
 
@@ -20,7 +20,7 @@ INKS = {INK: "var(--ink)", MUTED: "var(--muted)", GRID: "var(--grid)", PAPER: "v
 LONG = re.compile(r"-?\d+\.\d{3,}")
 
 
-def inline(fig: matplotlib.figure.Figure, key: str, title: str = "") -> str:
+def inline(fig: Figure, key: str, title: str = "") -> str:
     """SVG text for the inside of an HTML page; colors are the CSS variables --ink, --muted, --grid and --paper.
 
     Args:
@@ -44,13 +44,12 @@ def inline(fig: matplotlib.figure.Figure, key: str, title: str = "") -> str:
         if element.tag not in ("text", "tspan"):
             element.text = None
         _rewrite(element, key, used, texts)
-    _flatten(root)
     root.attrib.clear()
     root.attrib.update(kept)
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _text_colors(fig: matplotlib.figure.Figure) -> dict[str, str]:
+def _text_colors(fig: Figure) -> dict[str, str]:
     """The colors of words, and the color of the line that each belongs to: the page mixes that with its own ink."""
     colors = {to_hex(line.get_color()) for line in fig.findobj(Line2D) if isinstance(line, Line2D)}
     return {text_color(color): color for color in {*colors, CASCADED, SERIAL} - set(INKS)}
@@ -94,7 +93,7 @@ def _rewrite(element: Element, key: str, used: set[str], texts: Mapping[str, str
 def _styled(style: str, key: str, texts: Mapping[str, str]) -> str:
     """A style in the page's colors and font; colors of words keep their contrast on any background."""
     parts = [each.strip() for each in style.split(";") if each.strip() and not each.strip().startswith("font-family")]
-    parts = [re.sub(r"^font: (\d+ )?([\d.]+px).*", _font, each) for each in parts]
+    parts = [re.sub(r"^font: (?:(\d+) )?([\d.]+px).*", _font, each) for each in parts]
     text = ";".join(each.replace(": ", ":") for each in parts).replace("url(#", f"url(#{key}-")
     for color, own in texts.items():
         # the first for browsers that cannot mix
@@ -105,21 +104,9 @@ def _styled(style: str, key: str, texts: Mapping[str, str]) -> str:
 
 
 def _font(found: re.Match[str]) -> str:
-    weight = f"font-weight: {found[1].strip()};" if found[1] else ""
-    return f"{weight}font-size: {found[2]}"
+    """Weight and size; the family is the page's."""
+    return f"font-weight:{found[1] or 400};font-size:{found[2]}"
 
 
 def _short(number: re.Match[str]) -> str:
     return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
-
-
-def _flatten(parent: Element) -> None:
-    """Replace groups without attributes by their content."""
-    children: list[Element] = []
-    for child in parent:
-        _flatten(child)
-        if child.tag in ("g", "defs") and not child.attrib and (child.tag == "g" or not len(child)):
-            children += list(child)
-        else:
-            children.append(child)
-    parent[:] = children

@@ -56,10 +56,8 @@ def _images(own: Activations) -> tuple[object, ...]:
 
 def _order(own: Activations) -> tuple[int, float]:
     """The two that differ most come first: TD with the lowest lambda, then cross-entropy at the last step."""
-    first = ["cascaded-td", "cascaded-ce"]
-    method, lam = own.provenance.method, last_lam(own.provenance.lam)
-    lowest = lam is not None and lam < 1
-    return (first.index(method) if method in first and (lowest or method == first[1]) else 2), lam or 0.0
+    lam = last_lam(own.provenance.lam)
+    return 2 if lam == 1 else {"cascaded-td": 0, "cascaded-ce": 1}.get(own.provenance.method, 2), lam or 0.0
 
 
 def last_lam(lam: float | tuple[float, ...] | None) -> float | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float32, Int, UInt8
 from PIL import Image
 
@@ -148,17 +149,10 @@ def _sprite(images: UInt8[np.ndarray, "items height width 3"]) -> tuple[str, int
 def _fewer(explorer: Explorer, items: int) -> Explorer:
     """The same with fewer images: the first of every class, then the second of every class, in their old order."""
     labels = np.array(explorer.labels)
-    turn = np.zeros(len(labels), int)
-    for label in np.unique(labels):
-        turn[labels == label] = np.arange((labels == label).sum())
+    turn = pd.Series(labels).groupby(labels).cumcount()
     kept = np.sort(np.lexsort((labels, turn))[:items])
+    arrays = ("probabilities", "maps", "convergence")
     networks = tuple(
-        replace(
-            each,
-            probabilities=each.probabilities[:, kept],
-            maps=each.maps[:, kept],
-            convergence=each.convergence[:, kept],
-        )
-        for each in explorer.networks
+        replace(each, **{name: getattr(each, name)[:, kept] for name in arrays}) for each in explorer.networks
     )
     return replace(explorer, images=explorer.images[kept], labels=tuple(labels[kept].tolist()), networks=networks)

@@ -19,13 +19,14 @@ def findings(table: pd.DataFrame) -> tuple[str, ...]:
     Args:
         table: The results table.
     """
-    by_data = _by_data(table)
-    return tuple(_sentence(_curves(rows), f"On {data}, " if len(by_data) > 1 else "") for data, rows in by_data)
+    by_data = main_rows(table)
+    found = [_sentence(_curves(rows), f"On {data}, " if len(by_data) > 1 else "") for data, rows in by_data.items()]
+    return tuple(sentence[0].upper() + sentence[1:] for sentence in found)
 
 
 def context(table: pd.DataFrame) -> str:
     """What the first finding was measured on: `700 test images of cifar10, 1 seed per network`."""
-    for data, rows in _by_data(table)[:1]:
+    for data, rows in main_rows(table).items():
         seeds = rows.groupby(CURVE, dropna=False)["seed"].nunique()
         images = counted(int(rows["n_items"].iloc[0]), f"{rows['split'].iloc[0]} image")
         low, high = seeds.min(), seeds.max()
@@ -33,22 +34,14 @@ def context(table: pd.DataFrame) -> str:
     return ""
 
 
-def main_rows(table: pd.DataFrame) -> list[pd.DataFrame]:
-    """The rows behind each finding: accuracies per step of one data set, in whole steps."""
-    return [rows for _, rows in _by_data(table)]
-
-
-def _by_data(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Accuracies per step of every data set, in whole steps; on validation images only where there are no others."""
+def main_rows(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows behind each finding, by data set: accuracies per step, in whole steps where there are some."""
     rows = table[(table["analysis"] == "speed_accuracy") & (table["metric"] == "accuracy_per_step")]
     rows = rows[rows["time"] == "coarse"] if (rows["time"] == "coarse").any() else rows
-    found = []
-    for data, own in rows.groupby("data", sort=False):
-        tested = own[own["split"] != "validation"]
-        own = own if tested.empty else tested
-        most = own.groupby(["split", "items"], sort=False)["run"].transform("nunique")
-        found.append((str(data), own[most == most.max()]))
-    return sorted(found, key=lambda each: -each[1]["run"].nunique())
+    runs = rows.groupby(["data", "split", "items"], sort=False)["run"].transform("nunique")
+    rows = rows[runs == runs.groupby(rows["data"]).transform("max")]
+    found = {str(data): own for data, own in rows.groupby("data", sort=False)}
+    return dict(sorted(found.items(), key=lambda each: -each[1]["run"].nunique()))
 
 
 def _curves(rows: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -72,32 +65,16 @@ def _name(row: pd.Series) -> str:
 
 def _sentence(curves: dict[str, np.ndarray], where: str) -> str:
     (one, a), *others = curves.items()
-    if not others:
-        return _capital(_alone(one, a, where))
-    other, b = next((each for each in others if each[0].endswith("cross-entropy")), others[-1])
-    last = min(len(a), len(b))
-    gap = np.abs(a[: last - 1] - b[: last - 1])
+    other, b = next((each for each in others if each[0].endswith("cross-entropy")), others[-1] if others else (one, a))
+    steps = min(len(a), len(b))
+    gap = np.abs(a[:steps] - b[:steps])[:-1] if others else a >= ENOUGH * a[-1]
     early = int(gap.argmax()) if len(gap) else 0
-    same = other.replace("the network", "the one") if one.startswith("the network") else other
-    return _capital(
-        f"{where}after {_steps(early + 1, last)} {one} is right on {_percent(a[early])} of the images, {same} on "
-        f"{_percent(b[early])}; at the last step {_percent(a[-1])} and {_percent(b[-1])}."
-    )
+    start = f"{where}after {early + 1} of {counted(steps, 'step')} {one} is right on {_percent(a[early])} of the images"
+    if others:
+        same = other.replace("the network", "the one") if one.startswith("the network") else other
+        return f"{start}, {same} on {_percent(b[early])}; at the last step {_percent(a[-1])} and {_percent(b[-1])}."
+    return f"{start}; at the last step on {_percent(a[-1])}." if early + 1 < steps else f"{start}."
 
 
-def _alone(name: str, curve: np.ndarray, where: str) -> str:
-    early = int((curve >= ENOUGH * curve[-1]).argmax())
-    start = f"{where}after {_steps(early + 1, len(curve))} {name} is right on {_percent(curve[early])} of the images"
-    return f"{start}; at the last step on {_percent(curve[-1])}." if early + 1 < len(curve) else f"{start}."
-
-
-def _steps(step: int, steps: int) -> str:
-    return f"{step} of {counted(steps, 'step')}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.0f} %"

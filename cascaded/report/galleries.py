@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +26,7 @@ def gallery_figures(folders: Sequence[Path], out: Path) -> list[PageFigure]:
     for each in sorted((each for folder in folders for each in _finest(read_galleries(folder))), key=_order):
         found.setdefault(display_name(each.keys["method"], each.keys["lam"], each.keys["schedule"]), each)
     made = [_figure(name, each, number, out) for number, (name, each) in enumerate(found.items())]
-    if not made:
-        return []
-    first = made[0]
-    return [PageFigure(first.title, first.caption, first.svg, first.files, tuple(made[1:]), first.table)]
+    return [replace(made[0], more=tuple(made[1:]))] if made else []
 
 
 def _finest(galleries: Sequence[Gallery]) -> list[Gallery]:

@@ -19,6 +19,8 @@ from markupsafe import Markup
 from cascaded.files import write_whole
 from cascaded.report.explorer import Explorer, packed
 
+FIGURES = "figures"
+"""The folder of the figures' files, beside the page."""
 TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = ("theme", "page", "marks", "networks", "explorer")
 
@@ -107,22 +109,16 @@ class Report:
     made_with: Mapping[str, str] = field(default_factory=dict)
 
 
-def write_page(report: Report, folder: Path, figures: str = "figures") -> Path:
-    """Write `index.html`; it contains everything except the files that its figures link to.
-
-    Args:
-        report: The content.
-        folder: Where the page goes.
-        figures: The folder of the figures' files, relative to the page.
-    """
+def write_page(report: Report, folder: Path) -> Path:
+    """Write `index.html` in a folder; it contains everything except the files that its figures link to."""
     file = folder / "index.html"
     # a name on disk may hold bytes that are not text: they become question marks
-    content = render(report, figures).encode("utf-8", "replace")
+    content = render(report).encode("utf-8", "replace")
     write_whole(file, lambda part: part.write_bytes(content))
     return file
 
 
-def render(report: Report, figures: str = "figures") -> str:
+def render(report: Report) -> str:
     """The page as text; equal reports give equal pages."""
     scripts = {name: _read(f"{name}.js") for name in SCRIPTS}
     explorer = packed(report.explorers)
@@ -140,7 +136,7 @@ def render(report: Report, figures: str = "figures") -> str:
         style=Markup(_read("style.css")),
         scripts={name: Markup(text) for name, text in scripts.items()},
         claims=[(claim, list(rows)) for claim, rows in itertools.groupby(report.claims, itemgetter("claim"))],
-        beside=f"{figures}/" if figures else "",
+        beside=f"{FIGURES}/",
         inline=Markup,
         explorer=explorer,
         explorer_data=Markup(_script_data({"sets": explorer["sets"], "colors": colors})),

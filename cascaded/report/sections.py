@@ -10,15 +10,9 @@ from pathlib import Path
 import msgspec
 import pandas as pd
 
-from cascaded.figures.accuracy import accuracy_per_step, lambda_effect
+from cascaded import figures
+from cascaded.errors import InputError
 from cascaded.figures.base import Figure
-from cascaded.figures.detection import ood
-from cascaded.figures.files import save
-from cascaded.figures.images import noises
-from cascaded.figures.latency import latency_by_decile, prototypicality, settled, taxonomy
-from cascaded.figures.noise import dip, persistent_noise, target_confidence
-from cascaded.figures.stopping import speed_accuracy, stopping_rules
-from cascaded.figures.svg import inline
 from cascaded.progress import counted
 from cascaded.report.page import PageFigure
 from cascaded.results.metrics import METRICS, Metric
@@ -29,38 +23,28 @@ MAX_ROWS = 40
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """A figure, drawn where the table has its metric.
+    """A figure, drawn where the table has its numbers.
 
     Attributes:
         key: Its file name without suffix, and its function in DRAW.
         title: A few words.
         caption: One or two sentences that say what to see.
-        analysis: Whose rows it shows.
-        metric: Which of them.
         more: Figures with further details, folded away below it.
     """
 
     key: str
     title: str
     caption: str
-    analysis: str
-    metric: str
     more: tuple[FigureSpec, ...] = ()
-
-    def is_in(self, table: pd.DataFrame) -> bool:
-        """Whether the table has the rows that it needs."""
-        rows = table[(table["analysis"] == self.analysis) & (table["metric"] == self.metric)]
-        return len(rows) > 0 and (self.key != "lambda" or rows.groupby("data")["lam"].nunique().max() > 1)
 
 
 @dataclass(frozen=True)
 class SectionSpec:
-    """A section: its figures, and the analyses that it reports as missing."""
+    """A section and its figures."""
 
     key: str
     title: str
     lead: str
-    analyses: tuple[str, ...]
     figures: tuple[FigureSpec, ...]
 
 
@@ -74,50 +58,50 @@ def _stopping_rules(table: pd.DataFrame) -> Figure:
     """All rules at one temporal resolution: that of the learned stopper where there is one."""
     fine = ((table["analysis"] == "learned_stopper") & (table["time"] == "fine")).any()
     serial = table["schedule"] == "serial"
-    return stopping_rules(table[(table["time"] == ("fine" if fine else "coarse")) | serial])
-
-
-def _lambda_effect(table: pd.DataFrame) -> Figure:
-    """Data sets on which several lambdas were trained."""
-    lambdas = table.groupby("data")["lam"].transform("nunique")
-    return lambda_effect(table[lambdas > 1])
+    return figures.stopping_rules(table[(table["time"] == ("fine" if fine else "coarse")) | serial])
 
 
 DRAW: dict[str, Callable[[pd.DataFrame], Figure]] = {
-    "accuracy-per-step": accuracy_per_step,
-    "speed-accuracy": speed_accuracy,
-    "speed-accuracy-operations": partial(speed_accuracy, unit="operations"),
-    "lambda": _lambda_effect,
-    "settled": settled,
-    "prototypicality": prototypicality,
-    "latency-by-decile": latency_by_decile,
-    "persistent-noise": persistent_noise,
-    "noises": lambda table: noises(),
-    "transient-noise": dip,
-    "target-confidence": target_confidence,
-    "ood": ood,
-    "ood-fpr95": partial(ood, metric="fpr95"),
+    "accuracy-per-step": figures.accuracy_per_step,
+    "speed-accuracy": figures.speed_accuracy,
+    "speed-accuracy-operations": partial(figures.speed_accuracy, unit="operations"),
+    "lambda": figures.lambda_effect,
+    "settled": figures.settled,
+    "prototypicality": figures.prototypicality,
+    "latency-by-decile": figures.latency_by_decile,
+    "persistent-noise": figures.persistent_noise,
+    "noises": lambda table: figures.noises(),
+    "transient-noise": figures.dip,
+    "target-confidence": figures.target_confidence,
+    "ood": figures.ood,
+    "ood-fpr95": partial(figures.ood, metric="fpr95"),
     "stopping-rules": _stopping_rules,
-    "taxonomy": taxonomy,
+    "taxonomy": figures.taxonomy,
 }
 CONTENT = msgspec.json.decode(Path(__file__).with_name("sections.json").read_bytes(), type=_Content)
 FIRST, SECTIONS = CONTENT.first, CONTENT.sections
 
 
-def draw(spec: FigureSpec, table: pd.DataFrame, folder: Path) -> PageFigure:
-    """Draw a figure and those folded below it into files, and as SVG for the page."""
-    figure = DRAW[spec.key](table)
-    more = tuple(draw(each, table, folder) for each in spec.more if each.is_in(table))
-    return page_figure(figure, spec.key, spec.title, spec.caption, folder, more)
+def draw(specs: Sequence[FigureSpec], table: pd.DataFrame, folder: Path) -> tuple[PageFigure, ...]:
+    """Draw the figures that the table has numbers for, and those folded below them, into files and for the page."""
+    drawn = []
+    for spec in specs:
+        try:
+            figure = DRAW[spec.key](table)
+        except InputError:  # the table lacks its numbers; the page lists what is missing
+            continue
+        more = draw(spec.more, table, folder)
+        drawn.append(page_figure(figure, spec.key, spec.title, spec.caption, folder, more))
+    return tuple(drawn)
 
 
 def page_figure(
     figure: Figure, key: str, title: str, caption: str, folder: Path, more: Sequence[PageFigure] = ()
 ) -> PageFigure:
     """Write a figure's files and take it over into the page."""
-    files = {kind: file.name for kind, file in save(figure, folder / key).items()}
+    files = {kind: file.name for kind, file in figures.save(figure, folder / key).items()}
     words = f"{caption}{_uncertainty(figure.data)}"
-    return PageFigure(title, words, inline(figure, key, title), files, tuple(more), numbers(figure.data))
+    return PageFigure(title, words, figures.inline(figure, key, title), files, tuple(more), numbers(figure.data))
 
 
 def _uncertainty(data: pd.DataFrame) -> str:

@@ -12,23 +12,23 @@ import pandas as pd
 
 from cascaded import __version__
 from cascaded.figures.activations import schedules
-from cascaded.figures.style import color
+from cascaded.figures.base import named
 from cascaded.files import read_json, write_json
 from cascaded.progress import counted, minutes
 from cascaded.report.activations import explorers, find_activations, last_lam
 from cascaded.report.findings import context, findings, main_rows
 from cascaded.report.galleries import gallery_figures
 from cascaded.report.missing import missing_activations, missing_analyses
-from cascaded.report.page import PageFigure, Report, Section, effect, write_page
+from cascaded.report.page import FIGURES, PageFigure, Report, Section, effect, write_page
 from cascaded.report.sections import DRAW, FIRST, SECTIONS, SectionSpec, draw, page_figure
 from cascaded.results.analyzed import Analyzed, find_analyzed
 from cascaded.results.metrics import METRICS
-from cascaded.results.names import NAMES, display_name
+from cascaded.results.names import display_name
+from cascaded.results.registry import ANALYSES
 from cascaded.results.table import empty, find_files, load
 from cascaded.traces.activations import Activations
 from cascaded.training.runs import is_done, read_metrics, read_run_file
 
-FIGURES = "figures"
 SCHEDULES = (
     "The same network run in two ways. Serial: a block is computed once, when its input is final. Cascaded: every "
     "block is updated at every step; the fuller the cell, the closer it is to its final activation."
@@ -82,10 +82,10 @@ def write_report(
         runs=_runs(runs),
         explorers=explorers(recorded),
         explorer_missing=() if recorded else (missing_activations(places),),
-        made_with={"cascaded": __version__, **_made_with(runs[0])},
+        made_with={**read_run_file(runs[0]).made_with, "cascaded": __version__},
     )
     on_progress("the page")
-    file = write_page(report, out, FIGURES)
+    file = write_page(report, out)
     drawn = [figure for each in report.sections for figure in each.figures] + ([report.first] if report.first else [])
     _remove_others(folder, sorted(name for each in drawn for name in _files(each)))
     return file
@@ -93,25 +93,21 @@ def write_report(
 
 def _first(table: pd.DataFrame, folder: Path) -> PageFigure | None:
     """Accuracy per step on the data set of the first finding; other data sets are folded away below it."""
-    main, *others = main_rows(table) or [table.head(0)]
-    if main.empty:
-        return None
-    figure = draw(FIRST, main, folder)
-    if not others:
-        return figure
+    main, *others = main_rows(table).values() or [table.head(0)]
+    first = draw([FIRST], main, folder)
+    if not first or not others:
+        return first[0] if first else None
     drawn = DRAW[FIRST.key](pd.concat(others))
     more = page_figure(drawn, f"{FIRST.key}-other-data", "Other data sets", FIRST.caption, folder)
-    return replace(figure, more=(more,))
+    return replace(first[0], more=(more,))
 
 
 def _section(
     spec: SectionSpec, table: pd.DataFrame, runs: Sequence[Analyzed], folder: Path, on_progress: Callable[[str], None]
 ) -> Section:
     on_progress(spec.title)
-    figures = [draw(each, table, folder) for each in spec.figures if each.is_in(table)]
-    if spec.key == "latency":
-        figures = [*gallery_figures([run.folder for run in runs], folder), *figures]
-    return Section(spec.key, spec.title, spec.lead, tuple(figures))
+    galleries = gallery_figures([run.folder for run in runs], folder) if spec.key == "latency" else []
+    return Section(spec.key, spec.title, spec.lead, (*galleries, *draw(spec.figures, table, folder)))
 
 
 def _schedules(recorded: Sequence[Activations], folder: Path) -> list[Section]:
@@ -124,7 +120,7 @@ def _schedules(recorded: Sequence[Activations], folder: Path) -> list[Section]:
 
 
 def _not_measured(runs: Sequence[Analyzed], places: Sequence[Path], notes: Sequence[str]) -> list[Section]:
-    names = [name for spec in SECTIONS for name in spec.analyses]
+    names = [name for name, analysis in ANALYSES.items() if analysis.needs]
     lead = "These analyses were not made for all runs. Each command fills one gap; write the report again afterwards."
     missing = missing_analyses(runs, places, names)
     return [Section("missing", "Not measured", lead, (), missing, tuple(notes))] if missing or notes else []
@@ -138,11 +134,9 @@ def _title(runs: Sequence[Path]) -> str:
 def _colors(table: pd.DataFrame, runs: Sequence[Path]) -> dict[str, str]:
     """Names and colors of all networks, as figures have them."""
     configs = [read_run_file(run).config for run in runs]
-    keys = [(config.method, last_lam(config.lam), None) for config in configs]
-    keys += table[["method", "lam", "schedule"]].drop_duplicates().itertuples(index=False, name=None)
-    order = [method for method in NAMES if any(key[0] == method for key in keys)]
-    keys.sort(key=lambda key: (order.index(key[0]) if key[0] in order else len(order), key[1] or 0.0))
-    return {display_name(*key): color(*key) for key in keys}
+    keys = pd.DataFrame([{"method": config.method, "lam": last_lam(config.lam)} for config in configs])
+    networks = named(pd.concat([keys, table[["method", "lam", "schedule"]].drop_duplicates()]).assign(noise=None))
+    return dict(zip(networks["name"], networks["color"], strict=True))
 
 
 def _claim(row: dict[str, Any]) -> dict[str, Any]:
@@ -183,12 +177,6 @@ def _run(run: Path) -> dict[str, str]:
     }
 
 
-def _made_with(run: Path) -> dict[str, str]:
-    """The versions that the first run was made with."""
-    versions = read_run_file(run).made_with
-    return {name: version for name, version in versions.items() if name != "cascaded"}
-
-
 def _files(figure: PageFigure) -> list[str]:
     return [*figure.files.values(), *itertools.chain.from_iterable(map(_files, figure.more))]
 
@@ -197,7 +185,7 @@ def _remove_others(folder: Path, names: list[str]) -> None:
     """Remove what an earlier report drew and this one did not; other files stay."""
     note = folder / ".drawn.json"
     before = read_json(note) if note.exists() else []
-    for name in before if isinstance(before, list) else []:
-        if isinstance(name, str) and name not in names and Path(name).name == name:
+    for name in set(before) - set(names):
+        if Path(name).name == name:
             (folder / name).unlink(missing_ok=True)
     write_json(note, names)
