@@ -178,10 +178,10 @@ def test_progress_is_shown_unless_quiet(capsys, monkeypatch):
     [
         (
             {"weights": "b" * 64, "run": "runs/ce"},
-            "one trace is of runs/td, weights a{12}, the other of runs/ce",
+            r"runs/td and runs/ce differ in weights, a{12}... and b{12}...",
         ),
-        ({"kernel": "ews:0.9"}, "one trace has the kernel osd, the other ews:0.9: record both alike"),
-        ({"schedule": "serial"}, "one trace has the schedule cascaded, the other serial"),
+        ({"kernel": "ews:0.9"}, "runs/td and runs/td differ in kernel, osd and ews:0.9: record both"),
+        ({"schedule": "serial"}, "runs/td and runs/td differ in schedule, cascaded and serial"),
     ],
 )
 def test_traces_of_different_networks_are_refused(other, message):
@@ -194,9 +194,9 @@ def test_traces_of_different_networks_are_refused(other, message):
 
 
 def test_traces_of_different_length_are_refused():
-    with pytest.raises(InputError, match="number of steps 4, the other 5: record both alike"):
+    with pytest.raises(InputError, match="one trace and the other differ in steps, 4 and 5: record both"):
         Pair(made(), made(steps=5))
-    with pytest.raises(InputError, match="number of classes 3, the other 2"):
+    with pytest.raises(InputError, match="one trace and the other differ in classes, 3 and 2"):
         Pair(made(), made(classes=2))
     with pytest.raises(InputError, match="there is no OOD set"):
         out_of_distribution(Pair(made(), made()), {})

@@ -10,7 +10,7 @@ from cascaded.data.noise import NOISES, make_noise
 from cascaded.data.sources import load
 from cascaded.errors import InputError
 from cascaded.traces.config import RecordingConfig
-from cascaded.traces.protocols import PersistentNoise, Still, TransientNoise, check_config, make_protocol
+from cascaded.traces.protocols import check_config, make_protocol
 from cascaded.training.load import load_run
 from tests.tiny_runs import tiny_run  # noqa: F401
 
@@ -122,16 +122,12 @@ def test_drawn_sequences_are_as_if_run_in_one_go(tiny_run, noise, counts, steps,
         assert close(logits, run.net(sequence, kernel=make_kernel(config.kernel)))
 
 
-def test_the_noise_of_two_frames_begins_with_that_of_one(run, pixels):
-    one, two = presented(transient("focus"), run, pixels)
+def test_the_noise_of_a_variant_does_not_depend_on_the_others_and_begins_with_that_of_fewer_frames(run, pixels):
+    (alone,) = presented(transient("perlin", (2,)), run, pixels)
+    one, two, _ = presented(transient("perlin", (1, 2, 6)), run, pixels)
+    assert torch.equal(alone, two)
     assert torch.equal(one[:11], two[:11])
     assert not torch.allclose(one[12:], two[12:21])
-
-
-def test_the_noise_of_a_variant_does_not_depend_on_the_other_variants(run, pixels):
-    (alone,) = presented(transient("perlin", (2,)), run, pixels)
-    _, among, _ = presented(transient("perlin", (1, 2, 6)), run, pixels)
-    assert torch.equal(alone, among)
 
 
 def test_the_noise_on_an_image_does_not_depend_on_the_other_images(run, pixels):
@@ -161,12 +157,6 @@ def test_updates_and_operations_are_those_of_the_network(run, serial_run, kernel
     assert make_protocol(serial_run, persistent("focus", steps=4)).cost(4) == ([8] * 4, [])
 
 
-def test_frames_in_memory_are_counted(run):
-    assert make_protocol(run, RecordingConfig(kernel="ews:0.9")).frames_in_memory == 1
-    assert make_protocol(run, persistent(steps=9, trials=7)).frames_in_memory == 9
-    assert make_protocol(run, transient(frames=(2, 4))).frames_in_memory == 7  # the clean frame, too
-
-
 def test_defaults_are_filled_in(run, serial_run):
     def resolved(config, network=run):
         return make_protocol(network, config).config
@@ -184,11 +174,6 @@ def test_defaults_are_filled_in(run, serial_run):
     for config in (RecordingConfig(), RecordingConfig(kernel="ews:0.9"), persistent(), transient()):
         assert resolved(resolved(config)) == resolved(config)
         check_config(resolved(config))
-
-
-def test_each_config_has_its_protocol(run):
-    kinds = [type(make_protocol(run, config)) for config in (RecordingConfig(), persistent(), transient())]
-    assert kinds == [Still, PersistentNoise, TransientNoise]
 
 
 def test_what_a_network_cannot_do_is_refused(serial_run, tiny_run):  # noqa: F811

@@ -123,7 +123,7 @@ def test_traces_of_other_onsets_and_images_are_refused():
         transient_noise([one, confident(y, **under(2, steps=3))])
     with pytest.raises(InputError, match="two traces have 1 noisy frames"):
         transient_noise([one, one])
-    with pytest.raises(InputError, match="was recorded on"):
+    with pytest.raises(InputError, match="one trace and the other differ in split, None and train"):
         transient_noise([one, confident(y, **under(2, split="train"))])
-    with pytest.raises(InputError, match="one trace has 2 items, the other 1"):
+    with pytest.raises(InputError, match="one trace and the other differ in items, 2 and 1"):
         transient_noise([one, confident([[0.5]] * 7, **under(2))])

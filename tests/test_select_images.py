@@ -49,12 +49,8 @@ def test_a_maximum_takes_the_same_number_per_class_and_keeps_their_order(run):
         assert images.labels[some].bincount().tolist() == [count // 10] * 10
         assert torch.equal(some, some.sort().values)
         assert set(some.tolist()) <= set(items.tolist())
-
-
-def test_a_maximum_above_the_number_of_images_takes_all(run):
-    images, items = select_images(run, None, "test")
-    for count in (None, len(items), 9999):
-        assert torch.equal(limit_images(images, items, count), items)
+        for more in (None, len(items), 9999):
+            assert torch.equal(limit_images(images, items, more), items)
 
 
 def test_other_data_is_brought_to_the_size_of_the_network(run, tmp_path):
@@ -65,15 +61,13 @@ def test_other_data_is_brought_to_the_size_of_the_network(run, tmp_path):
     assert items.tolist() == list(range(6))
 
 
-def test_a_run_without_a_validation_split_is_refused(tiny_run):  # noqa: F811
-    run = load_run(tiny_run(val_fraction=0.0))
-    with pytest.raises(
-        InputError,
-        match=r"was trained without a validation split: add test images, or train with --val-fraction 0\.1",
-    ):
-        select_images(run, None, "validation")
-
-
-def test_a_split_that_is_not_there_is_refused(run):
-    with pytest.raises(InputError, match=r"digits has no split 'tset', there are train, test: use one of them"):
-        select_images(run, None, "tset")
+@pytest.mark.parametrize(
+    ("options", "split", "message"),
+    [
+        ({"val_fraction": 0.0}, "validation", "was trained without a validation split: add test images, or train with"),
+        ({}, "tset", "digits has no split 'tset', there are train, test: use one of them"),
+    ],
+)
+def test_a_split_that_is_not_there_is_refused(tiny_run, options, split, message):  # noqa: F811
+    with pytest.raises(InputError, match=message):
+        select_images(load_run(tiny_run(**options)), None, split)

@@ -42,39 +42,26 @@ def arrays(trace):
     return {name: getattr(trace, name) for name in ("logits", "labels", "indices", "embeddings", "head")}
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float16])
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.float64])
 @pytest.mark.parametrize("embeddings", [True, False])
 def test_a_trace_comes_back_as_it_was_and_is_mapped(tmp_path, kind, embeddings):
-    trace = made(kind=kind, embeddings=embeddings)
-    save_trace(trace, tmp_path / "t.safetensors")
-    back = load_trace(tmp_path / "t.safetensors")
-    dtype = np.dtype(kind).name
-    assert (back.config, back.provenance) == (replace(CONFIG, embeddings=embeddings, dtype=dtype), SOURCE)
+    trace, file = made(kind=kind, embeddings=embeddings), tmp_path / "t.safetensors"
+    save_trace(trace, file)
+    back, header, theirs = load_trace(file), read_header(file), load_file(file)
+    stored = np.dtype(np.float32 if kind == np.float64 else kind)  # double precision is stored as single
+    config = replace(CONFIG, embeddings=embeddings, dtype=stored.name)
+    assert (back.config, back.provenance) == (header.config, header.provenance) == (config, SOURCE)
+    assert (header.steps, header.items, len(header.digest)) == (5, 7, 64)
     for name, values in arrays(trace).items():
-        assert (getattr(back, name) is None) if values is None else np.array_equal(getattr(back, name), values)
-    assert back.logits.dtype == kind
+        if values is None:
+            assert getattr(back, name) is None
+            continue
+        values = values.astype(np.float32) if values.dtype == np.float64 else values
+        assert np.array_equal(getattr(back, name), values)
+        assert np.array_equal(theirs[name], values)  # as the library of the format reads it
+    assert back.logits.dtype == stored
     assert isinstance(back.logits, np.memmap)
     assert os.listdir(tmp_path) == ["t.safetensors"]
-
-
-def test_the_library_of_the_format_reads_the_same(tmp_path):
-    trace = made()
-    save_trace(trace, tmp_path / "t.safetensors")
-    theirs = load_file(tmp_path / "t.safetensors")
-    assert all(np.array_equal(theirs[name], values) for name, values in arrays(trace).items())
-
-
-def test_double_precision_is_kept_as_single(tmp_path):
-    trace = made(kind=np.float64, embeddings=False)
-    save_trace(trace, tmp_path / "t.safetensors")
-    assert np.array_equal(load_trace(tmp_path / "t.safetensors").logits, trace.logits.astype(np.float32))
-
-
-def test_a_header_is_read_without_the_values(tmp_path):
-    save_trace(made(), tmp_path / "t.safetensors")
-    header = read_header(tmp_path / "t.safetensors")
-    assert (header.config, header.provenance, header.steps, header.items) == (CONFIG, SOURCE, 5, 7)
-    assert len(header.digest) == 64
 
 
 def recording(file, trace, source=SOURCE):
@@ -156,20 +143,30 @@ def test_a_pickle_is_refused_and_not_run(tmp_path):
     assert not marker.exists()
 
 
-def test_other_files_are_refused(tmp_path):
+LOGITS = {"logits": np.zeros((2, 1, 2), np.float32), "labels": np.zeros(1, np.int64)}
+UNREADABLE = r"the header of .* cannot be read \(.*\): record it again"
+
+
+@pytest.mark.parametrize(
+    ("arrays", "metadata", "message"),
+    [
+        ({"weight": np.zeros(3)}, None, "is a safetensors file but no trace: give one that cascaded record wrote"),
+        (LOGITS, {"format": 1}, "is a trace of format 1, this version reads format 2: record it again"),
+        ({"logits": np.zeros((2, 1, 2), np.int32)}, {}, "has values of type I32, a trace has I64, F32, F16"),
+        (LOGITS, {"format": 2, "config": {"steps": "nine"}, "provenance": {}}, UNREADABLE),
+        (LOGITS, {"format": 2, "config": {"noise_frames": 3}, "provenance": {}}, UNREADABLE),
+        (LOGITS, {"format": 2, "config": {"dtype": "int8"}, "provenance": {}}, UNREADABLE),
+        (LOGITS, {"format": 2, "config": [], "provenance": {}}, UNREADABLE),
+    ],
+)
+def test_other_files_are_refused(tmp_path, arrays, metadata, message):
     file = tmp_path / "t.safetensors"
     with pytest.raises(InputError, match=r"is no trace .*: check the path"):
         load_trace(file)
-    save_file({"weight": np.zeros(3)}, file)
-    with pytest.raises(InputError, match="is a safetensors file but no trace: give one that cascaded record wrote"):
-        load_trace(file)
-    about = {"cascaded": json.dumps({"format": 1, "origin": {}}), "sha256": ""}
-    save_file({"logits": np.zeros((2, 1, 2), np.float32), "labels": np.zeros(1, np.int64)}, file, about)
-    with pytest.raises(InputError, match="is a trace of format 1, this version reads format 2: record it again"):
-        read_header(file)
-    save_file({"logits": np.zeros((2, 1, 2), np.int32)}, file, about)
-    with pytest.raises(InputError, match="has values of type I32, a trace has I64, F32, F16"):
-        read_header(file)
+    save_file(arrays, file, None if metadata is None else {"cascaded": json.dumps(metadata), "sha256": ""})
+    for read in (read_header, load_trace):
+        with pytest.raises(InputError, match=message):
+            read(file)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
@@ -178,16 +175,6 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
         InputError, match=r"cannot be written \(.*\), it needs 0\.0 MiB: make room, or choose another place"
     ):
         save_trace(made(), tmp_path / "file" / "t.safetensors")
-
-
-def test_headers_that_are_damaged_are_refused_in_one_sentence(tmp_path):
-    file = tmp_path / "t.safetensors"
-    arrays = {"logits": np.zeros((2, 1, 2), np.float32), "labels": np.zeros(1, np.int64)}
-    for config in ({"steps": "nine"}, {"noise_frames": 3}, {"dtype": "int8"}, []):
-        about = {"format": 2, "config": config, "provenance": {}}
-        save_file(arrays, file, {"cascaded": json.dumps(about), "sha256": ""})
-        with pytest.raises(InputError, match=r"the header of .* cannot be read \(.*\): record it again"):
-            read_header(file)
 
 
 def test_a_digest_is_checked_once_until_the_file_changes(tmp_path, monkeypatch):

@@ -66,9 +66,11 @@ def test_folds_are_joined_in_the_order_of_their_source():
 def test_traces_that_do_not_belong_together_are_not_joined():
     with pytest.raises(InputError, match="two of the traces contain the same image"):
         join([made(), made()])
-    with pytest.raises(InputError, match="one trace has 4 steps and 3 classes, another 5 and 3: record both alike"):
+    with pytest.raises(InputError, match="one trace and the other differ in steps, 4 and 5: join folds"):
         join([made(), made(steps=5)])
-    with pytest.raises(InputError, match="recorded on cifar10, the other on svhn: record both with the same --data"):
+    with pytest.raises(
+        InputError, match="one trace and the other differ in data, cifar10 and svhn: record both with the same --data"
+    ):
         join([made(data="cifar10"), made(data="svhn")])
     with pytest.raises(InputError, match="there are no traces to join"):
         join([])
@@ -85,9 +87,9 @@ def test_a_description_names_data_noise_and_run():
 def test_traces_of_other_items_are_not_compared():
     mine = made(data="a", split="test", images="0" * 64)
     check_same_items(mine, made(data="a", split="test", images="0" * 64, seed=3))
-    with pytest.raises(InputError, match=r"recorded on test, the other on train: record both"):
+    with pytest.raises(InputError, match=r"one trace and the other differ in split, test and train: record both"):
         check_same_items(mine, made(data="a", split="train", images="0" * 64))
-    with pytest.raises(InputError, match=r"recorded on images 000000000000, the other on images 111111111111"):
+    with pytest.raises(InputError, match=r"one trace and the other differ in images, 0{12}... and 1{12}..."):
         check_same_items(mine, made(data="a", split="test", images="1" * 64))
     with pytest.raises(InputError, match="one trace has 6 items, the other 5: record both with the same --max-images"):
         check_same_items(made(), made(5))
@@ -118,7 +120,7 @@ def test_what_does_not_fit_together_is_refused():
 def test_folds_of_other_networks_are_not_joined():
     one = made(3, indices=np.array([0, 1, 2]), kernel="osd")
     with pytest.raises(
-        InputError, match=r"kernel is osd in one trace and ews:0.9 in another: join folds of one network"
+        InputError, match=r"one trace and the other differ in kernel, osd and ews:0.9: join folds of one network"
     ):
         join([one, made(3, indices=np.array([3, 4, 5]), kernel="ews:0.9")])
 

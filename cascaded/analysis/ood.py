@@ -21,7 +21,7 @@ from cascaded.analysis.outputs import confidence, entropy, softmax
 from cascaded.analysis.rows import DRAWS
 from cascaded.errors import InputError
 from cascaded.progress import progress
-from cascaded.traces.trace import Trace
+from cascaded.traces.trace import Trace, check_equal
 
 Detector = Literal["msp", "entropy", "softmax", "logits"]
 DETECTORS: tuple[Detector, ...] = ("msp", "entropy", "softmax", "logits")
@@ -186,20 +186,8 @@ def _metrics(scores: Mapping[Key, Scores]) -> dict[tuple[str, str, str, str | No
 
 def check_same_network(mine: Trace, yours: Trace) -> None:
     """Two traces are of one network that was run in one way, on whatever images."""
-    a, b = mine.provenance, yours.provenance
-    if a.weights != b.weights:
-        raise InputError(
-            f"one trace is of {a.run or 'no run'}, weights {a.weights[:12] or 'unknown'}, the other of "
-            f"{b.run or 'no run'}, weights {b.weights[:12] or 'unknown'}: record both from the same run"
-        )
-    for what, x, y in (
-        ("kernel", mine.config.kernel, yours.config.kernel),
-        ("schedule", mine.config.schedule, yours.config.schedule),
-        ("number of steps", mine.steps, yours.steps),
-        ("number of classes", mine.classes, yours.classes),
-    ):
-        if x != y:
-            raise InputError(f"one trace has the {what} {x}, the other {y}: record both alike")
+    names = ("provenance.weights", "config.kernel", "config.schedule", "steps", "classes")
+    check_equal(mine, yours, names, "record both from the same run and alike")
 
 
 def check_apart(validation: Trace, test: Trace) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,15 +102,12 @@ def capture_blocks(net: Cascade) -> Iterator[list[list[Tensor]]]:
     def first(block: nn.Module, inputs: tuple[Film, ...]) -> None:
         captured[0].append(inputs[0].unfold())
 
-    hooks = [net.chain[0].register_forward_pre_hook(first)]
-    for pieces, block in zip(captured[1:], net.blocks, strict=True):
-        each = lambda _, inputs, outputs, pieces=pieces: pieces.append(outputs[0].unfold())  # noqa: E731
-        hooks.append(block.register_forward_hook(each))
-    try:
+    with ExitStack() as hooks:
+        hooks.enter_context(net.chain[0].register_forward_pre_hook(first))
+        for pieces, block in zip(captured[1:], net.blocks, strict=True):
+            each = lambda _, inputs, outputs, pieces=pieces: pieces.append(outputs[0].unfold())  # noqa: E731
+            hooks.enter_context(block.register_forward_hook(each))
         yield captured
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def serial_stages(net: Cascade, images: Tensor, steps: int) -> Stages:

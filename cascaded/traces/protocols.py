@@ -60,6 +60,7 @@ def check_config(config: RecordingConfig) -> None:
 
 def resolve(run: Trained, config: RecordingConfig) -> RecordingConfig:
     """The configuration with schedule, kernel, steps and noise filled in for a network."""
+    check_config(config)
     net, stages = run.net, len(run.net.blocks) + 1
     schedule = chosen_schedule(config.schedule or run.config.get_method().schedule, net.heads)
     if schedule == "serial" and config.kernel not in ("osd", "none"):
@@ -110,11 +111,6 @@ class Protocol(ABC):
         """Number of steps; under transient noise, of clean steps before and after the noise."""
         assert self.config.steps is not None
         return self.config.steps
-
-    @property
-    def trials(self) -> int:
-        """Number of times that every image is presented."""
-        return self.config.trials or 1
 
     @property
     def variants(self) -> list[RecordingConfig]:

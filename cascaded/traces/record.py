@@ -20,9 +20,10 @@ from cascaded.data.images import Images
 from cascaded.errors import InputError
 from cascaded.traces.capture import record_activations
 from cascaded.traces.config import Provenance, RecordingConfig
-from cascaded.traces.protocols import Protocol, check_config, make_protocol
+from cascaded.traces.protocols import Protocol, make_protocol
 from cascaded.traces.select import limit_images, select_images
-from cascaded.traces.store import load_trace, read_header
+from cascaded.traces.store import load_trace
+from cascaded.traces.trace import short
 from cascaded.traces.writer import Form, Recording, note_of
 from cascaded.training.load import Trained
 from cascaded.training.run_file import made_with
@@ -54,7 +55,6 @@ def record(
         overwrite: Replace recordings that exist.
         on_progress: Called with the numbers of finished and of all items.
     """
-    check_config(config)
     protocol = make_protocol(run, config)
     images, items = select_images(run, config.data, config.split)
     some = limit_images(images, items, config.max_images)
@@ -88,7 +88,6 @@ def record_images(
         overwrite: Replace recordings that exist.
         on_progress: Called with the numbers of finished and of all items.
     """
-    check_config(config)
     config = replace(config, data=images.name, split=images.split, activations=None)
     items = torch.arange(len(images)) if items is None else items
     session = Session(run, images, items, make_protocol(run, config))
@@ -111,9 +110,14 @@ class Session:
     protocol: Protocol
 
     @property
+    def trials(self) -> int:
+        """Number of times that every image is presented."""
+        return self.protocol.config.trials or 1
+
+    @property
     def total(self) -> int:
         """Items per trace: every image, once per trial."""
-        return len(self.items) * self.protocol.trials
+        return len(self.items) * self.trials
 
     @property
     def chunk(self) -> int:
@@ -149,7 +153,7 @@ class Session:
         """Run the network on everything that is missing."""
         done, saved = min(each.done for each in recordings.values()), time.monotonic()
         on_progress(done, self.total)
-        for trial in range(self.protocol.trials):
+        for trial in range(self.trials):
             for place in range(0, len(self.items), self.chunk):
                 some = self.items[place : place + self.chunk]
                 start = trial * len(self.items) + place
@@ -232,9 +236,11 @@ def is_recorded(file: Path, config: RecordingConfig, source: Provenance) -> bool
 
     A trace that only lacks embeddings is recorded again: nothing is lost, the logits are the same.
     """
-    if not _is_intact(file):
+    try:
+        there = load_trace(file)
+    except InputError:
         return False
-    there, embeddings = read_header(file), config.embeddings
+    embeddings = config.embeddings
     config = replace(config, embeddings=there.config.embeddings)
     if there.config.dtype == "float32":
         config = replace(config, dtype="float32")
@@ -244,20 +250,6 @@ def is_recorded(file: Path, config: RecordingConfig, source: Provenance) -> bool
     for name, before, now in pairs:
         if before != now:
             raise InputError(
-                f"{file} was recorded with {name} {_short(before)}, not {_short(now)}: add --overwrite to replace it"
+                f"{file} was recorded with {name} {short(before)}, not {short(now)}: add --overwrite to replace it"
             )
     return there.config.embeddings or not embeddings
-
-
-def _is_intact(file: Path) -> bool:
-    try:
-        load_trace(file)
-    except InputError:
-        return False
-    return True
-
-
-def _short(value: object) -> str:
-    """Digests by their first characters."""
-    text = str(value)
-    return text if len(text) < 64 else f"{text[:12]}..."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,14 +46,13 @@ _INTACT: set[tuple[int, ...]] = set()
 def load_trace(file: Path | str) -> Trace:
     """A trace from its file, memory-mapped; refused if its values are not those that were written."""
     file = Path(file)
-    metadata, form, start = _opened(file)
-    config, provenance = _metadata(file, metadata)
+    header, form, start = _opened(file)
     arrays, stat = form.mapped(file, start, "r"), file.stat()
     key = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
-    if key not in _INTACT and metadata[DIGEST] != digest_of(arrays):
+    if key not in _INTACT and header.digest != digest_of(arrays):
         raise InputError(f"{file} is not what was recorded, its digest differs: it is damaged, record it again")
     _INTACT.add(key)
-    return Trace(config=config, provenance=provenance, **arrays)
+    return Trace(config=header.config, provenance=header.provenance, **arrays)
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,11 @@ class Header:
 
 def read_header(file: Path | str) -> Header:
     """The header of a trace file; its values are not read."""
-    metadata, form, _ = _opened(Path(file))
-    config, provenance = _metadata(Path(file), metadata)
-    steps, items, _ = form.arrays["logits"][1]
-    return Header(config, provenance, steps, items, metadata[DIGEST])
+    return _opened(Path(file))[0]
 
 
-def _opened(file: Path) -> tuple[dict[str, str], Form, int]:
-    """The metadata and arrays of a file, checked by safetensors, and where the arrays begin."""
+def _opened(file: Path) -> tuple[Header, Form, int]:
+    """The header and arrays of a file, checked by safetensors, and where the arrays begin."""
     try:
         with safe_open(file, "np") as opened:
             metadata = opened.metadata() or {}
@@ -104,7 +100,8 @@ def _opened(file: Path) -> tuple[dict[str, str], Form, int]:
         raise InputError(f"{file} has the arrays {', '.join(header)} and logits of shape {shape}: record it again")
     by_place = sorted(header.items(), key=lambda each: each[1]["data_offsets"][0])
     form = Form({name: (np.dtype(KINDS[each["dtype"]]), tuple(each["shape"])) for name, each in by_place})
-    return metadata, form, 8 + length
+    about = _metadata(file, metadata[METADATA])
+    return Header(about.config, about.provenance, shape[0], shape[1], metadata[DIGEST]), form, 8 + length
 
 
 @dataclass(frozen=True)
@@ -113,20 +110,15 @@ class _Metadata:
     provenance: Provenance
 
 
-def _metadata(file: Path, metadata: Mapping[str, str]) -> tuple[RecordingConfig, Provenance]:
+def _metadata(file: Path, text: str) -> _Metadata:
     """Configuration and provenance from the text in a file's header."""
     try:
-        version = json.loads(metadata[METADATA])["format"]
-        if version != FORMAT:
-            raise InputError(
-                f"{file} is a trace of format {version}, this version reads format {FORMAT}: record it again"
-            )
-        found = msgspec.json.decode(metadata[METADATA], type=_Metadata)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
+        version = json.loads(text)["format"]
+        if version == FORMAT:
+            return msgspec.json.decode(text, type=_Metadata)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"the header of {file} cannot be read ({error}): record it again") from error
-    return found.config, found.provenance
+    raise InputError(f"{file} is a trace of format {version}, this version reads format {FORMAT}: record it again")
 
 
 # --- the traces of a run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -143,45 +144,43 @@ def join_provenance(folds: Sequence[Provenance]) -> Provenance:
 
 def _check_joinable(first: Trace, other: Trace) -> None:
     check_same_images(first, other)
-    pairs = [(name, getattr(first.provenance, name), getattr(other.provenance, name)) for name in ("method", "lam")]
     names = ("schedule", "kernel", "noise", "protocol", "noise_frames", "trials")
-    pairs += [(name, getattr(first.config, name), getattr(other.config, name)) for name in names]
-    for name, mine, yours in pairs:
-        if mine != yours:
-            raise InputError(f"{name} is {mine} in one trace and {yours} in another: join folds of one network")
-    if other.logits.shape[::2] != first.logits.shape[::2]:
-        raise InputError(
-            f"one trace has {first.steps} steps and {first.classes} classes, another {other.steps} and "
-            f"{other.classes}: record both alike"
-        )
+    names = ("provenance.method", "provenance.lam", *(f"config.{name}" for name in names), "steps", "classes")
+    check_equal(first, other, names, "join folds of one network that were recorded alike")
 
 
 def check_same_images(mine: Trace, yours: Trace) -> None:
     """Refuse traces of different data, splits or images."""
-    pairs = [(mine.config.data, yours.config.data), (mine.config.split, yours.config.split)]
-    pairs += [(f"images {mine.provenance.images[:12]}", f"images {yours.provenance.images[:12]}")]
-    for a, b in pairs:
-        if a != b:
-            raise InputError(
-                f"{mine.provenance.run or 'one trace'} was recorded on {a}, {yours.provenance.run or 'the other'} on "
-                f"{b}: record both with the same --data and --split"
-            )
+    names = ("config.data", "config.split", "provenance.images")
+    check_equal(mine, yours, names, "record both with the same --data and --split")
 
 
 def check_same_items(mine: Trace, yours: Trace) -> None:
     """Refuse traces that do not contain the same items in the same order."""
     check_same_images(mine, yours)
-    if mine.items != yours.items:
-        raise InputError(
-            f"one trace has {mine.items} items, the other {yours.items}: record both with the same "
-            "--max-images and --trials"
-        )
+    check_equal(mine, yours, ("items",), "record both with the same --max-images and --trials")
     if not np.array_equal(mine.indices, yours.indices):
         place = int(np.flatnonzero(mine.indices != yours.indices)[0])
         raise InputError(
             f"item {place} is image {mine.indices[place]} in one trace and {yours.indices[place]} in the other: sort "
             "both with trace.select(trace.indices.argsort())"
         )
+
+
+def check_equal(mine: Trace, yours: Trace, names: Sequence[str], fix: str) -> None:
+    """Refuse traces that differ in one of some attributes, such as `config.kernel`."""
+    for name in names:
+        a, b = attrgetter(name)(mine), attrgetter(name)(yours)
+        if a != b:
+            places = mine.provenance.run or "one trace", yours.provenance.run or "the other"
+            what = name.rpartition(".")[2]
+            raise InputError(f"{places[0]} and {places[1]} differ in {what}, {short(a)} and {short(b)}: {fix}")
+
+
+def short(value: object) -> str:
+    """A value as text, digests by their first characters."""
+    text = str(value)
+    return text if len(text) < 64 else f"{text[:12]}..."
 
 
 def _check_kinds(trace: Trace) -> None:
