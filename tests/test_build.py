@@ -1,8 +1,11 @@
 """Rows become one tensor: order, channels, and one sentence per row with a problem."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
+from cascaded.cli.data import data
 from cascaded.data import load
 from cascaded.errors import InputError
 from cascaded.shell import program
@@ -47,22 +50,15 @@ def test_different_sizes_need_one(tmp_path):
     assert load(file, image_size=8).images.shape == (3, 3, 8, 8)
 
 
-def test_an_unreadable_image_is_named(tmp_path):
-    file = parquet_file(tmp_path / "mine.parquet", [*PNGS[:3], PNGS[3][:40]])
-    with pytest.raises(InputError, match=r"train has 1 problem: row 3 cannot be read \(.+\): replace or remove it"):
-        load(file)
-
-
-def test_a_label_without_a_class_is_named(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    file = parquet_file(tmp_path / "mine.parquet", PNGS[:2], [0, 1], ["x", "y"])
+def test_a_label_without_a_class_is_named_by_load_and_by_check(tmp_path, capsys):
+    file = parquet_file(tmp_path / "mine.parquet", PNGS[:3], [0, 1, 1], ["x", "y"])
     table = pq.read_table(file)
-    wrong = table.set_column(1, table.schema.field("label"), pa.array([0, 7]))
-    pq.write_table(wrong, file)
-    with pytest.raises(InputError, match="row 1 has label 7, there are 2 classes"):
+    pq.write_table(table.set_column(1, table.schema.field("label"), pa.array([0, 1, 7])), file)
+    with pytest.raises(InputError, match="row 2 has label 7, there are 2 classes"):
         load(file)
+    with pytest.raises(InputError, match="has 1 problem, listed above"):
+        data("check", str(file))
+    assert "row 2 has label 7, there are 2 classes" in capsys.readouterr().out
 
 
 def test_all_images_have_a_label_or_none(tmp_path):
@@ -80,9 +76,12 @@ def test_an_empty_class_is_named_where_it_matters(tmp_path):
         load(tmp_path / "set", "test", classes=["x", "y"])
 
 
-def test_an_empty_table_is_refused(tmp_path):
+def test_an_empty_table_is_refused_by_load_and_by_check(tmp_path):
+    file = parquet_file(tmp_path / "mine.parquet", [])
     with pytest.raises(InputError, match="there are no images: add some, or use other data"):
-        load(parquet_file(tmp_path / "mine.parquet", []))
+        load(file)
+    with pytest.raises(InputError, match="has 1 problem"):
+        data("check", str(file))
 
 
 def test_all_problems_are_listed_at_once_and_nothing_is_cached(tmp_path):

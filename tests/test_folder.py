@@ -10,21 +10,17 @@ from cascaded.errors import InputError
 from tests.pictures import encoded, evil_pickle, image_folder, own_places, picture  # noqa: F401
 
 
-def test_folders_are_splits_and_classes(tmp_path):
-    root = image_folder(tmp_path / "insects", ["train/bee", "train/ant", "test/bee", "test/ant"])
+@pytest.mark.parametrize(("first", "second"), [("train", "test"), ("Train", "Test")])
+def test_folders_are_splits_and_classes(first, second, tmp_path):
+    root = image_folder(tmp_path / "insects", [f"{first}/bee", f"{first}/ant", f"{second}/bee", f"{second}/ant"])
     train, test = load(root), load(root, "test")
     assert train.classes == test.classes == ("ant", "bee")
     assert train.labels.tolist() == [0, 0, 0, 1, 1, 1]
     assert train.indices.tolist() == list(range(6))
-    first = torch.from_numpy(picture(100)).permute(2, 0, 1)  # train/ant was made second
-    assert torch.equal(train.images[0], first)
-    assert not torch.equal(test.images[0], first)
+    ant = torch.from_numpy(picture(100)).permute(2, 0, 1)  # train/ant was made second
+    assert torch.equal(train.images[0], ant)
+    assert not torch.equal(test.images[0], ant)
     assert train.name == str(root)
-
-
-def test_splits_may_be_spelled_with_capitals(tmp_path):
-    image_folder(tmp_path, ["Train/ant", "Train/bee", "Test/ant", "Test/bee"])
-    assert load(tmp_path).classes == load(tmp_path, "test").classes == ("ant", "bee")
 
 
 def test_folders_that_are_classes_are_a_training_set(tmp_path):
@@ -61,19 +57,14 @@ def test_hidden_and_other_files_are_ignored(tmp_path):
     assert len(load(root)) == 6
 
 
-@pytest.mark.parametrize("name", ["a/data.npy", "a/model.pt", "b/cache.PKL", "more.pickle"])
+@pytest.mark.parametrize("name", ["a/data.npy", "a/model.pt", "b/cache.PKL", "more.pickle", "a/9.png"])
 def test_a_pickle_in_a_folder_is_refused_and_does_not_run(name, tmp_path):
     root = image_folder(tmp_path / "set", ["a", "b"])
     (root / name).write_bytes(evil_pickle(tmp_path / "marker"))
-    with pytest.raises(InputError, match="may contain a pickle, and loading one can run any program"):
-        load(root)
-    assert not (tmp_path / "marker").exists()
-
-
-def test_a_pickle_that_is_called_an_image_does_not_run(tmp_path):
-    root = image_folder(tmp_path / "set", ["a"])
-    (root / "a" / "9.png").write_bytes(evil_pickle(tmp_path / "marker"))
-    with pytest.raises(InputError, match=r"9\.png cannot be read \(not an image\): replace or remove it"):
+    with pytest.raises(
+        InputError,
+        match=r"loading one can run any program|9\.png cannot be read \(not an image\)",
+    ):
         load(root)
     assert not (tmp_path / "marker").exists()
 

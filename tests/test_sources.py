@@ -35,46 +35,26 @@ from tests.pictures import (
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "options", "message"),
     [
-        ("cifra10", "there is no data set 'cifra10': did you mean cifar10\\?"),
-        ("xyz", f"there is no data set 'xyz': see `{re.escape(program())} data list`"),
-        ("nowhere/at/all", "there is no file or folder nowhere/at/all: check the path"),
-        ("./nothing", "there is no file or folder ./nothing"),
-        ("nothing.parquet", "there is no file or folder nothing.parquet"),
-        ("imagenet", "imagenet has too many classes to load all: choose some with --classes, or use --data terriers"),
+        ("cifra10", {}, "there is no data set 'cifra10': did you mean cifar10\\?"),
+        ("xyz", {}, f"there is no data set 'xyz': see `{re.escape(program())} data list`"),
+        ("nowhere/at/all", {}, "there is no file or folder nowhere/at/all: check the path"),
+        ("./nothing", {}, "there is no file or folder ./nothing"),
+        ("nothing.parquet", {}, "there is no file or folder nothing.parquet"),
+        ("imagenet", {}, "too many classes to load all: choose some with --classes, or use --data terriers"),
+        ("cifar10", {"split": "validation"}, "no split 'validation', there are train, test: use cascaded.data.hold"),
+        ("digits", {"split": "extra"}, "digits has no split 'extra', there are train, test: use one of them"),
+        ("lsun-crop", {"split": "train"}, "lsun-crop has no split 'train', there are validation, test"),
+        ("photographs", {"split": "train"}, "photographs has no split 'train', there are validation, test"),
+        ("digits", {"image_size": 0}, "image_size is 0"),
+        ("digits", {"classes": "7"}, "classes is the string '7'"),
+        ("digits", {"classes": ["seven"]}, "no class 'seven' among the 10 classes"),
     ],
 )
-def test_an_unknown_name_is_refused_with_a_fix(name, message):
+def test_names_splits_and_options_that_do_not_exist_are_refused_with_a_fix(name, options, message):
     with pytest.raises(InputError, match=message):
-        load(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "split", "message"),
-    [
-        (
-            "cifar10",
-            "validation",
-            "cifar10 has no split 'validation', there are train, test: use cascaded.data.hold",
-        ),
-        ("digits", "extra", "digits has no split 'extra', there are train, test: use one of them"),
-        ("lsun-crop", "train", "lsun-crop has no split 'train', there are validation, test"),
-        ("photographs", "train", "photographs has no split 'train', there are validation, test"),
-    ],
-)
-def test_a_split_that_is_not_there_is_refused_with_those_that_are(name, split, message):
-    with pytest.raises(InputError, match=message):
-        load(name, split)
-
-
-def test_bad_options_are_refused():
-    with pytest.raises(InputError, match="image_size is 0"):
-        load("digits", image_size=0)
-    with pytest.raises(InputError, match="classes is the string '7'"):
-        load("digits", classes="7")
-    with pytest.raises(InputError, match="no class 'seven' among the 10 classes"):
-        load("digits", classes=["seven"])
+        load(name, **options)
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
@@ -157,14 +137,9 @@ def test_cifar100_has_coarse_labels_that_follow_from_the_fine_ones(monkeypatch):
     pairs = {*zip(images.labels.tolist(), images.coarse.tolist(), strict=True)}
     groups = {images.classes[label]: images.coarse_classes[coarse] for label, coarse in pairs}
     assert groups == {"beaver": "aquatic_mammals", "dolphin": "aquatic_mammals", "maple_tree": "trees"}
-
-
-@needs_real(CIFAR100_TEST)
-def test_coarse_labels_can_be_the_labels(monkeypatch):
-    monkeypatch.setenv("CASCADED_DATA", str(REAL))
-    images = load("cifar100", "test", label_column="coarse_label", classes=["trees", "fish"])
-    assert images.classes == ("trees", "fish")
-    assert images.labels.bincount().tolist() == [500, 500]
+    coarse = load("cifar100", "test", label_column="coarse_label", classes=["trees", "fish"])
+    assert coarse.classes == ("trees", "fish")
+    assert coarse.labels.bincount().tolist() == [500, 500]
 
 
 @needs_real(TINY_TEST)
@@ -183,24 +158,17 @@ def test_tiny_images_are_cropped_or_resized(monkeypatch):
         load("tinyimagenet")
 
 
-@pytest.mark.parametrize("file", ["validation", "valid"])
-def test_one_file_that_has_to_do_for_two_splits_gives_each_its_own_rows(tmp_path, monkeypatch, file):
-    images = [encoded(picture(number, size=(64, 64))) for number in range(10)]
-    parquet_file(tmp_path / "tinyimagenet" / f"{file}-0.parquet", images, list(range(10)))
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (["validation"], [[0, 2, 4, 6], [1, 3, 5]]),
+        (["valid"], [[0, 2, 4, 6], [1, 3, 5]]),
+        (["validation", "test"], [list(range(7))] * 2),
+    ],
+)
+def test_a_file_for_two_splits_gives_each_its_own_rows_and_a_file_for_one_all(tmp_path, monkeypatch, files, expected):
+    images = [encoded(picture(number, size=(64, 64))) for number in range(7)]
+    for file in files:
+        parquet_file(tmp_path / "tinyimagenet" / f"{file}-0.parquet", images, list(range(7)))
     monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
-    rows = [load("tinyimagenet-crop", split).labels.tolist() for split in ("validation", "test")]
-    assert rows == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
-
-
-def test_a_file_of_its_own_is_taken_whole(tmp_path, monkeypatch):
-    for split, first in (("validation", 0), ("test", 10)):
-        images = [encoded(picture(first + number, size=(64, 64))) for number in range(4)]
-        parquet_file(tmp_path / "tinyimagenet" / f"{split}-0.parquet", images, list(range(4)))
-    monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
-    assert [len(load("tinyimagenet-crop", split)) for split in ("validation", "test")] == [4, 4]
-
-
-def test_a_skipped_test_names_the_files_that_it_needs_and_their_source():
-    reason = needs_real("cifar10/nothing.parquet").kwargs["reason"]
-    assert reason.startswith("needs cifar10/nothing.parquet (from https://huggingface.co/datasets/uoft-cs/cifar10); ")
-    assert "CASCADED_DATA is " in reason
+    assert [load("tinyimagenet-crop", split).labels.tolist() for split in ("validation", "test")] == expected
