@@ -98,8 +98,11 @@ def with_keys(keys: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[dict
     return ({**keys, **row} for row in rows)
 
 
-def fine(net: Made, **changes: Any) -> dict[str, Any]:
-    return net.keys(kernel="ews:0.9", time="fine", steps=FINE, **changes)
+def finest(net: Made) -> tuple[dict[str, Any], int]:
+    """The keys and steps of the recording with the most steps: serial networks have no finer time."""
+    if net.schedule == "serial":
+        return net.keys(), COARSE
+    return net.keys(kernel="ews:0.9", time="fine", steps=FINE), FINE
 
 
 def costs(net: Made, steps: int, rules: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -119,9 +122,7 @@ def costs(net: Made, steps: int, rules: tuple[str, ...]) -> list[dict[str, Any]]
 
 
 def speed_accuracy(net: Made) -> Iterator[dict[str, Any]]:
-    for keys, steps in ((net.keys(), COARSE), (fine(net), FINE)):
-        if net.schedule == "serial" and steps == FINE:
-            continue
+    for keys, steps in ((net.keys(), COARSE), finest(net))[: 1 if net.schedule == "serial" else 2]:
         per_step = points("accuracy_per_step", np.arange(1.0, steps + 1), net.curve(steps))
         chance = {"metric": "accuracy_chance", "value": 0.1}
         yield from with_keys(keys, [number("accuracy", net.final), chance, *per_step])
@@ -129,7 +130,7 @@ def speed_accuracy(net: Made) -> Iterator[dict[str, Any]]:
 
 
 def selection_latency(net: Made) -> Iterator[dict[str, Any]]:
-    keys, steps = (net.keys(), COARSE) if net.schedule == "serial" else (fine(net), FINE)
+    keys, steps = finest(net)
     mean = steps * net.halfway / COARSE
     numbers = [number("latency", mean, 0.3), number("latency_median", mean - 1, 0.3)]
     numbers += [number("unsettled_fraction", 0.1), {"metric": "theta", "value": 0.8}]
@@ -137,7 +138,7 @@ def selection_latency(net: Made) -> Iterator[dict[str, Any]]:
 
 
 def prototypicality(net: Made) -> Iterator[dict[str, Any]]:
-    keys, steps = (net.keys(), COARSE) if net.schedule == "serial" else (fine(net), FINE)
+    keys, steps = finest(net)
     for k, measure in enumerate(MEASURES):
         deciles = steps * net.halfway / COARSE * np.linspace(1.3, 0.7, 10)
         rows = points("latency_by_decile", np.arange(1.0, 11), deciles, measure=measure)
@@ -177,8 +178,7 @@ def transient_noise(net: Made) -> Iterator[dict[str, Any]]:
 
 
 def learned_stopper(net: Made) -> Iterator[dict[str, Any]]:
-    steps = COARSE if net.schedule == "serial" else FINE
-    keys = net.keys() if net.schedule == "serial" else fine(net)
+    keys, steps = finest(net)
     yield from with_keys(keys, costs(net, steps, ("threshold", "deadline", "stopper")))
 
 
@@ -194,7 +194,7 @@ def out_of_distribution(net: Made) -> Iterator[dict[str, Any]]:
                 rows.append(number("auroc", base + gain, reads=reads, **both))
                 rows.append(number("fpr95", 1 - base - gain, reads=reads, **both))
             rows.append(number("auroc_gain", 0.02 + 0.01 * j, 0.004, **both))
-    yield from with_keys(net.keys() if net.schedule == "serial" else fine(net), rows)
+    yield from with_keys(finest(net)[0], rows)
 
 
 def run_time(net: Made) -> Iterator[dict[str, Any]]:
@@ -205,14 +205,6 @@ def run_time(net: Made) -> Iterator[dict[str, Any]]:
     yield from with_keys(net.keys(**nothing), rows)
 
 
-MAKERS = {
-    "speed_accuracy": speed_accuracy,
-    "selection_latency": selection_latency,
-    "prototypicality": prototypicality,
-    "taxonomic_compliance": taxonomic_compliance,
-    "persistent_noise": persistent_noise,
-    "transient_noise": transient_noise,
-    "learned_stopper": learned_stopper,
-    "out_of_distribution": out_of_distribution,
-    "run_time": run_time,
-}
+ALL = (speed_accuracy, selection_latency, prototypicality, taxonomic_compliance, persistent_noise, transient_noise)
+ALL += (learned_stopper, out_of_distribution, run_time)
+MAKERS = {make.__name__: make for make in ALL}

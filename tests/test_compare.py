@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose
 from cascaded.analysis import outputs
 from cascaded.analysis.curves import deadline_curve, threshold_curve
 from cascaded.analysis.latency import selection_latency
-from cascaded.analysis.statistics import corrected_sem, paired, sem
+from cascaded.analysis.statistics import corrected_sem, paired
 from cascaded.errors import CascadedWarning
-from cascaded.results import compare
 from cascaded.results.compare import CONDITION, SETTING, bands, difference, differences, estimates
 from cascaded.results.run import run_analyses
 from cascaded.results.table import load, to_table
@@ -55,8 +54,7 @@ def test_without_draws_or_with_draws_that_are_no_numbers_there_is_no_interval(dr
 
 def test_differences_are_paired_on_the_seeds_that_both_have():
     a, b = rows_of("cascaded-td", [0.5, 0.7, 0.6, 0.9]), rows_of("cascaded-ce", [0.4, 0.5, 0.3])
-    found = difference(a, b)
-    expected = paired([0.5, 0.7, 0.6], [0.4, 0.5, 0.3])
+    found, expected = difference(a, b), paired([0.5, 0.7, 0.6], [0.4, 0.5, 0.3])
     assert_allclose([found["effect"], found["low"], found["high"]], [0.2, expected.low, expected.high])
     assert (found["interval_over"], found["n_seeds"], len(found["runs"])) == ("seeds", 3, 6)
 
@@ -91,35 +89,6 @@ def test_every_pair_of_conditions_is_compared_once_within_its_setting():
     one = one[(one.analysis == "speed_accuracy") & (one.metric == "accuracy") & (one.time == "coarse")].iloc[0]
     other = accuracy[(accuracy.method_a == "cascaded-ce") & (accuracy.lam_b == 0)].iloc[0]
     assert_allclose([one.effect, one.low, one.high], [-other.effect, -other.high, -other.low])
-
-
-def test_bands_equal_the_slow_ones_point_by_point():
-    df = made_table("speed_accuracy", "transient_noise")
-    fast = bands(df)
-    points = df[df.x.notna()]
-    assert len(fast) == len(points.drop_duplicates([*SETTING, *CONDITION, "x"]))
-    rng = np.random.default_rng(0)
-    for k in rng.integers(len(fast), size=40):
-        row = fast.iloc[k]
-        here = points
-        for column in [*SETTING, "x"]:
-            same = here[column].isna() if pd.isna(row[column]) else here[column] == row[column]
-            here = here[same]
-        wide = here.pivot_table(index="seed", columns=["method", "lam"], values="value", dropna=False)
-        wide = wide.dropna(axis=1, how="all")
-        own = here[(here.method == row.method) & ((here.lam == row.lam) | (here.lam.isna() & pd.isna(row.lam)))].value
-        error = corrected_sem(wide.to_numpy()) if wide.shape[1] > 1 else sem(own.to_numpy())
-        assert_allclose([row.value, row["sem"], row.n_seeds], [own.mean(), error, 3])
-
-
-def test_bands_compute_a_block_of_points_at_once(monkeypatch):
-    df = made_table("speed_accuracy")
-    calls = []
-    original = compare.standard_error
-    monkeypatch.setattr(compare, "standard_error", lambda values: calls.append(1) or original(values))
-    found = bands(df)
-    curves = found.drop_duplicates([*SETTING, *CONDITION])
-    assert len(calls) <= 2 * len(curves) < len(found) / 10
 
 
 def test_bands_of_one_seed_have_no_error():

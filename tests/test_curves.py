@@ -103,11 +103,7 @@ def test_a_deadline_stops_all_at_one_step():
     assert curve.area() == 0.5
 
 
-def some_curve(drawn):
-    return threshold_curve(*drawn)
-
-
-@given(judged().map(some_curve), st.floats(0.5, 20), st.floats(0.5, 20))
+@given(judged().map(lambda drawn: threshold_curve(*drawn)), st.floats(0.5, 20), st.floats(0.5, 20))
 def test_the_area_is_the_mean_of_the_accuracy_over_the_span(curve, one, other):
     first, last = min(one, other), max(one, other)
     start = max(first, curve.cost[0])
@@ -122,7 +118,7 @@ def test_the_area_is_the_mean_of_the_accuracy_over_the_span(curve, one, other):
         assert curve.area(first, last) == pytest.approx(curve.accuracy_at(last), abs=1e-2)
 
 
-@given(judged().map(some_curve), st.integers(0, 99))
+@given(judged().map(lambda drawn: threshold_curve(*drawn)), st.integers(0, 99))
 def test_the_cost_of_an_accuracy_is_the_first_that_buys_it(curve, percent):
     accuracy = percent / 100 + 0.001  # no point has just that
     points = np.arange(len(curve.cost))

@@ -12,21 +12,9 @@ from cascaded.analysis.statistics import bootstrap, corrected_sem, draw_items, m
 from cascaded.errors import InputError
 
 # Loftus and Masson (1994): words recalled by ten subjects at three exposure times
-RECALLED = np.array(
-    [
-        [10, 13, 13],
-        [6, 8, 8],
-        [11, 14, 14],
-        [22, 23, 25],
-        [16, 18, 20],
-        [15, 17, 17],
-        [1, 1, 4],
-        [12, 15, 17],
-        [9, 12, 12],
-        [8, 9, 12],
-    ],
-    dtype=float,
-)
+AT_EACH_TIME = ([10, 6, 11, 22, 16, 15, 1, 12, 9, 8], [13, 8, 14, 23, 18, 17, 1, 15, 12, 9])
+AT_EACH_TIME += ([13, 8, 14, 25, 20, 17, 4, 17, 12, 12],)
+RECALLED = np.array(AT_EACH_TIME, dtype=float).T
 
 
 @st.composite
@@ -129,14 +117,8 @@ def test_equal_conditions_lie_as_close_as_their_intervals_say():
 def test_the_bootstrap_is_that_of_scipy(items, seed):
     values = np.random.default_rng(seed).normal(size=items)
     ours = bootstrap_mean(values, draws=4000)
-    theirs = scipy.stats.bootstrap(
-        (values,),
-        np.mean,
-        n_resamples=4000,
-        method="percentile",
-        vectorized=True,
-        random_state=np.random.default_rng(1),
-    )
+    options = {"n_resamples": 4000, "method": "percentile", "random_state": np.random.default_rng(1)}
+    theirs = scipy.stats.bootstrap((values,), np.mean, vectorized=True, **options)
     # each end is off by its own chance: a few percent of the width over 4000 draws
     near = 0.1 * (ours.high - ours.low)
     assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=near)

@@ -26,7 +26,6 @@ from cascaded.traces.trace import Trace, Unit
 
 GRID = 101
 """Costs at which a curve is evaluated: the same ones for all seeds, so that means over seeds are of equal costs."""
-UNITS: tuple[Unit, ...] = ("steps", "operations")
 
 
 @dataclass(frozen=True)
@@ -104,9 +103,9 @@ def speed_accuracy(
     rows.value("accuracy_chance", 1 / trace.classes)
     rows.curve("accuracy_per_step", trace.cost("steps"), correct.mean(axis=1))
     scores = {"threshold": outputs.confidence(trace)} | ({} if stopper is None else {"stopper": stopper})
-    for unit in UNITS:
-        if unit == "steps" or len(trace.provenance.operations) == trace.steps:
-            _add_rules(rows, correct, scores, trace.cost(unit), unit)
+    units: tuple[Unit, ...] = ("steps", "operations")
+    for unit in units[: 2 if len(trace.provenance.operations) == trace.steps else 1]:
+        _add_rules(rows, correct, scores, trace.cost(unit), unit)
     return rows.table()
 
 

@@ -68,8 +68,8 @@ def find_analyzed(places: Sequence[Path]) -> list[Analyzed]:
     analyzed = []
     for runs in group_folds(find_runs(places)):
         config = read_config(runs[0])
+        if len(runs) > 1:
+            config = replace(config, fold=None)
         traces, skipped = scan_traces(runs)
-        analyzed.append(
-            Analyzed(runs, config if len(runs) == 1 else replace(config, fold=None), tuple(traces), skipped)
-        )
+        analyzed.append(Analyzed(runs, config, tuple(traces), skipped))
     return analyzed

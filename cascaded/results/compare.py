@@ -58,7 +58,8 @@ def interval(values: Float[np.ndarray, "seeds"], draws: Draws) -> tuple[float, f
     drawn = [each for each in draws if each is not None]
     if len(values) >= FEW or not drawn or len(drawn) < len(draws):
         return np.nan, np.nan, "none"
-    mean = np.mean(_same_length(drawn), axis=0, dtype=float)
+    n = min(map(len, drawn))  # the first draws are of the same images, however many follow
+    mean = np.mean([each[:n] for each in drawn], axis=0, dtype=float)
     if not np.isfinite(mean).all():  # leaving draws out would make it the interval of another, luckier number
         return np.nan, np.nan, "none"
     low, high = np.quantile(mean, [0.025, 0.975]).tolist()
@@ -162,11 +163,5 @@ def _matches(condition: tuple, wanted: Mapping[str, Any]) -> bool:
 def _minus(x: np.ndarray | None, y: np.ndarray | None) -> np.ndarray | None:
     if x is None or y is None:
         return None
-    one, other = _same_length([x, y])
-    return one - other
-
-
-def _same_length(draws: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The draws that all have: the first ones are of the same items, however many follow."""
-    n = min(len(each) for each in draws)
-    return [each[:n] for each in draws]
+    n = min(len(x), len(y))
+    return x[:n] - y[:n]

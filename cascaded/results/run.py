@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,8 @@ def run_analysis(
     """
     settings = settings or Settings()
     file, tasks = results_file(analyzed.folder, name), TASKS[name](analyzed, settings)
-    made_with = _made_with(name, settings)
+    used = (*ANALYSES[name].settings, "draws", "seed")
+    made_with = {"version": ANALYSES[name].version, "settings": {key: getattr(settings, key) for key in used}}
     kept = {} if overwrite else _kept(file, made_with)
     rows, sources, failures, start = [], {}, [], 0
     for task in tasks:
@@ -59,13 +60,6 @@ def run_analysis(
     elif {name: each["traces"] for name, each in sources.items()} != {name: each[0] for name, each in kept.items()}:
         write(analyzed.folder, name, pd.concat(rows, ignore_index=True), {**made_with, "computed_from": sources})
     return failures
-
-
-def _made_with(name: str, settings: Settings) -> dict[str, Any]:
-    """The settings that the rows of an analysis depend on."""
-    used = (*ANALYSES[name].settings, "draws", "seed")
-    values = {key: value for key, value in asdict(settings).items() if key in used}
-    return {"version": ANALYSES[name].version, "settings": values}
 
 
 def _kept(file: Path, made_with: dict[str, Any]) -> dict[str, tuple[dict[str, str], pd.DataFrame]]:

@@ -83,11 +83,8 @@ class Task:
 
 def clean_traces(run: Analyzed) -> list[TraceFile]:
     """Traces of images of the network's own classes that it was not trained on, without noise."""
-    return [
-        trace
-        for trace in run.traces
-        if trace.provenance.in_distribution and trace.config.noise is None and trace.config.split != "train"
-    ]
+    own = [each for each in run.traces if each.provenance.in_distribution and each.config.noise is None]
+    return [each for each in own if each.config.split != "train"]
 
 
 def noisy_traces(run: Analyzed, protocol: NoiseProtocol) -> list[TraceFile]:
