@@ -1,5 +1,8 @@
 """Errors that a user can fix, warnings, and checks of numbers."""
 
+from collections.abc import Collection
+from difflib import get_close_matches
+
 
 class InputError(ValueError):
     """Bad input: one sentence that names both sides and the fix. The command line prints it and exits with code 2."""
@@ -16,6 +19,13 @@ class CascadedWarning(UserWarning):
 def first_line(error: BaseException) -> str:
     """The reason that an error of another library gives, in one line."""
     return str(error).strip().split("\n")[0] or type(error).__name__
+
+
+def unknown(what: str, name: str, known: Collection[str], otherwise: str = "") -> InputError:
+    """The error for a name that does not exist. It suggests the nearest known name; if none is near, `otherwise`."""
+    near = get_close_matches(name, known, n=1)
+    fix = f"did you mean {near[0]}?" if near else otherwise or f"give one of {', '.join(known)}"
+    return InputError(f"there is no {what} {name!r}: {fix}")
 
 
 def at_least(minimum: int, **values: int | None) -> None:

@@ -11,11 +11,10 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module
 
 from cascaded import __version__
-from cascaded.errors import CascadedWarning, InputError
+from cascaded.errors import CascadedWarning, InputError, unknown
 
 COMMANDS = {
     "demo": "evaluate trained networks on photographs, train a small one, and open the report",
@@ -100,6 +99,4 @@ def run(arguments: list[str]) -> None:
 
         if name in RENAMED_COMMANDS:
             raise InputError(f"the command {name} is called {RENAMED_COMMANDS[name]}: see cascaded --help")
-        near = get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean {near[0]}?" if near else "see cascaded --help"
-        raise InputError(f"there is no command {name!r}: {hint}")
+        raise unknown("command", name, COMMANDS, "see cascaded --help")

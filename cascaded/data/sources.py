@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from cascaded.data.cache import cache_file, cache_folder, fetch, latest, store, 
 from cascaded.data.catalogue import SOURCES, Source, augmentation
 from cascaded.data.images import Images
 from cascaded.data.open import Hub, Location, UnreachableError, locate
-from cascaded.errors import InputError, at_least
+from cascaded.errors import InputError, at_least, unknown
 from cascaded.shell import program
 
 __all__ = ["SOURCES", "Source", "augmentation", "load"]
@@ -115,6 +114,4 @@ def hub_name(name: str) -> str | None:
         return name
     if "/" in name or os.sep in name or Path(name).suffix:
         raise InputError(f"there is no file or folder {name}: check the path")
-    near = get_close_matches(name, SOURCES, n=1)
-    fix = f"did you mean {near[0]}?" if near else f"see `{program()} data list` or give a path or OWNER/NAME on the hub"
-    raise InputError(f"there is no data set {name!r}: {fix}")
+    raise unknown("data set", name, SOURCES, f"see `{program()} data list` or give a path or OWNER/NAME on the hub")

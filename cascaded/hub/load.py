@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from pathlib import Path
 
 import torch
 
-from cascaded.errors import InputError
+from cascaded.errors import InputError, unknown
 from cascaded.hub.download import download
 from cascaded.hub.pretrained import Pretrained
 from cascaded.hub.shipped import NETWORKS, names
@@ -43,9 +42,7 @@ def locate(name_or_path: str | Path) -> Path:
         return download(name)
     if "/" in name or not is_name or folder.exists():
         raise InputError(f"there is no folder {name}: give a run folder, as runs/td0/0, or a saved network")
-    near = get_close_matches(name, names(), n=1)
-    fix = f"did you mean {near[0]}?" if near else f"see {program()} models, or give a folder, or OWNER/NAME on the hub"
-    raise InputError(f"there is no network {name!r}: {fix}")
+    raise unknown("network", name, names(), f"see {program()} models, or give a folder, or OWNER/NAME on the hub")
 
 
 def _only_run(folder: Path) -> Path:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
 from typing_extensions import Unpack
 
 from cascaded.cascade.network import Cascade
-from cascaded.errors import InputError
+from cascaded.errors import unknown
 from cascaded.models.build import Options
 from cascaded.models.densenet import densenet121
 from cascaded.models.resnet import resnet18, resnet34, resnet50
@@ -24,7 +23,5 @@ NETWORKS: dict[str, Callable[..., Cascade]] = {
 def make_network(name: str, **options: Unpack[Options]) -> Cascade:
     """A network by name; options as for `resnet` and `densenet`."""
     if name not in NETWORKS:
-        near = get_close_matches(name, NETWORKS, n=1)
-        fix = f"did you mean {near[0]}?" if near else f"give one of {', '.join(NETWORKS)}"
-        raise InputError(f"there is no architecture {name!r}: {fix}")
+        raise unknown("architecture", name, NETWORKS)
     return NETWORKS[name](**options)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 import pandas as pd
 
 from cascaded import figures
 from cascaded.data.noise import NOISES
-from cascaded.errors import InputError
+from cascaded.errors import unknown
 from cascaded.traces.config import RecordingConfig
 from cascaded.training.method import METHODS, MethodName
 
@@ -298,7 +297,5 @@ DEMO = Experiment(
 def find_experiment(name: str) -> Experiment:
     """An experiment by name."""
     if name not in EXPERIMENTS:
-        near = get_close_matches(name, [*EXPERIMENTS, CLAIMS, ALL], n=1)
-        way = f"did you mean {near[0]}?" if near else f"give one of {', '.join([*EXPERIMENTS, CLAIMS, ALL])}"
-        raise InputError(f"there is no experiment {name!r}: {way}")
+        raise unknown("experiment", name, [*EXPERIMENTS, CLAIMS, ALL])
     return EXPERIMENTS[name]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 
-from cascaded.errors import InputError
+from cascaded.errors import unknown
 from cascaded.traces.config import RecordingConfig
 from cascaded.traces.store import TraceFile, find_traces
 from cascaded.training.config import RunConfig
@@ -60,8 +59,7 @@ def chosen_analyses(only: Sequence[str]) -> list[str]:
     names = [each.replace("-", "_") for each in only]
     for name in names:
         if name not in ANALYSES:
-            near = get_close_matches(name, ANALYSES, n=1)
-            raise InputError(f"there is no analysis {name!r}: choose {near[0] if near else ', '.join(ANALYSES)}")
+            raise unknown("analysis", name, ANALYSES)
     return names or list(ANALYSES)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
-from cascaded.errors import InputError, between
+from cascaded.errors import InputError, between, unknown
 
 if TYPE_CHECKING:  # these modules import torch
     from cascaded.cascade.inputs import Schedule
@@ -86,9 +85,7 @@ METHODS: dict[str, Method] = {
 def get_method(name: str, lam: float | Sequence[float] | None = None) -> Method:
     """A method by name; `lam` replaces its own lambda."""
     if name not in METHODS:
-        near = get_close_matches(name, METHODS, n=1)
-        hint = f"did you mean {near[0]}?" if near else "give one of " + ", ".join(METHODS)
-        raise InputError(f"there is no method {name!r}: {hint}")
+        raise unknown("method", name, METHODS)
     method = METHODS[name]
     if lam is None:
         return method
