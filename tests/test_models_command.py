@@ -47,7 +47,7 @@ def test_one_network_is_described_with_its_accuracy_per_step(capsys):
     net = cascaded.load("cifar10-td0")
     assert "CascadedTD(0) (cascaded-td)" in out
     assert ", ".join(net.classes) in out
-    assert re.findall(r"^ +(\d) +([\d.]+%)$", out, flags=re.MULTILINE) == [
+    assert re.findall(r"^ +(\d) +([\d.]+%) *$", out, flags=re.MULTILINE) == [
         (str(step), f"{each:.1%}") for step, each in enumerate(net.accuracy, 1)
     ]
     assert f"{program()} predict IMAGE... --model cifar10-td0" in out

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import DisallowNone
 
-from cascaded.errors import InputError, at_least
+from cascaded.cli.usage import check_folder
+from cascaded.errors import at_least
 from cascaded.progress import minutes, print_line, progress, table, wide_console
 from cascaded.shell import help_default, program
 
@@ -40,8 +41,7 @@ def demo(
         num_workers: Processes at a time.
     """
     at_least(1, num_workers=num_workers)
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out is {out}, which is a file: give a folder")
+    check_folder(out)
     from cascaded.paper.claims import evaluate
     from cascaded.paper.experiments import DEMO
     from cascaded.paper.reproduce import Reproduction, reproduce, results_of

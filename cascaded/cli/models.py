@@ -10,7 +10,7 @@ from typing import Annotated
 from tyro.conf import Positional
 
 from cascaded.errors import InputError
-from cascaded.progress import print_line, readable, wide_console
+from cascaded.progress import print_line, readable, table, wide_console
 from cascaded.shell import help_default, program
 
 
@@ -46,8 +46,10 @@ def models(
 def _list() -> None:
     from cascaded.hub.shipped import COLUMNS, listed, names
 
-    _print_table(COLUMNS, listed(), left=3)
-    print_line(wide_console(), f"next: {program()} models {names()[0]}")
+    console = wide_console()
+    rows: list[dict[str, str]] = [dict(zip(COLUMNS, row, strict=True)) for row in listed()]
+    console.print(table(rows, numbers=COLUMNS[3:]))
+    print_line(console, f"next: {program()} models {names()[0]}")
 
 
 def _describe(name: str, save: Path | None) -> None:
@@ -63,8 +65,8 @@ def _describe(name: str, save: Path | None) -> None:
     for fact, value in facts(net.run_file, net.num_parameters):
         print_line(console, f"  {fact:20}{value.replace('`', '')}")
     if net.accuracy:
-        rows = [(str(step), f"{each:.1%}") for step, each in enumerate(net.accuracy, 1)]
-        _print_table(("step", "test accuracy"), rows, left=0)
+        rows = [{"step": str(step), "test accuracy": f"{each:.1%}"} for step, each in enumerate(net.accuracy, 1)]
+        console.print(table(rows, numbers=rows[0]))
     else:
         print_line(console, "  test accuracy is not known")
     if save is not None:
@@ -73,16 +75,3 @@ def _describe(name: str, save: Path | None) -> None:
     location = name if save is None else path_of(save)
     print_line(console, readable(f"in Python: cascaded.load({location!r})"))
     print_line(console, readable(f"on your own images: {program()} predict IMAGE... --model {shlex.quote(location)}"))
-
-
-def _print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]], left: int) -> None:
-    """Print rows, the first `left` columns aligned left."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place < left else "right", no_wrap=place == 0)
-    for row in rows:
-        table.add_row(*map(escape, row))
-    wide_console().print(table)

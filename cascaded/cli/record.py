@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
-from tyro.conf import DisallowNone, Positional
+from tyro.conf import DisallowNone
 
-from cascaded.errors import InputError
+from cascaded.cli.usage import Runs, check_given
 from cascaded.shell import help_default, program
 from cascaded.traces.config import RecordingConfig
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def record(
-    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
+    runs: Runs,
     config: Annotated[RecordingConfig, tyro.conf.arg(name="")],
     *,
     overwrite: bool = False,
@@ -40,8 +39,7 @@ def record(
     """
     from cascaded.training.runs import find_runs
 
-    if not runs:
-        raise InputError(f"no run is given: add one, as in {program()} record runs/td0/0")
+    check_given(runs, "run", "record runs/td0/0")
     folders = find_runs(runs)
     from cascaded.traces.protocols import SerialKernelError, check_config
     from cascaded.training.distributed import choose_device, use_threads

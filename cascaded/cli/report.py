@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from tyro.conf import Positional
 
+from cascaded.cli.usage import Runs, check_folder, check_given
 from cascaded.errors import InputError
 from cascaded.progress import counted, progress
-from cascaded.shell import help_default, program
+from cascaded.shell import help_default
 
 GENERATOR = b'<meta name="generator" content="cascaded">'
 
 
 def report(
-    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
+    runs: Runs,
     *,
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="DIR")] = Path("report"),
     title: Annotated[str, help_default("made from the names of the data")] = "",
@@ -38,20 +38,14 @@ def report(
     from cascaded.report.sections import SECTIONS
     from cascaded.report.write import read_table, write_report
 
-    if not runs:
-        raise InputError(f"no run is given: add one, as in {program()} report runs/td0/0 -o report")
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out is {out}, which is a file: give a folder")
-    _check_own(out / "index.html")
+    check_given(runs, "run", "report runs/td0/0 -o report")
+    check_folder(out)
+    own = out / "index.html"
+    if own.exists() and GENERATOR not in own.read_bytes():
+        raise InputError(f"{own} was not made by cascaded report: choose another --out, or move it away")
     claims = evaluate(read_table(runs))
     with progress("drawing", len(SECTIONS) + 1) as bar:
         page = write_report(runs, out, title, claims, lambda title: bar.advance(1, title))
     figures = counted(len(list((out / FIGURES).glob("*.csv"))), "figure")
     print(f"wrote {page}, and {figures} in {out / FIGURES}")
     print(f"open it: {page.resolve().as_uri()}")
-
-
-def _check_own(page: Path) -> None:
-    """A page that was made by something else is not replaced."""
-    if page.exists() and GENERATOR not in page.read_bytes():
-        raise InputError(f"{page} was not made by cascaded report: choose another --out, or move it away")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from tyro.conf import DisallowNone, Positional
 
+from cascaded.cli.usage import check_folder
 from cascaded.errors import InputError, at_least
 from cascaded.progress import counted, minutes, print_line, progress, table, wide_console
 from cascaded.shell import help_default, program, typed
@@ -65,9 +66,8 @@ def reproduce(
     from cascaded.paper.commands import commands as commands_of
     from cascaded.paper.experiments import CLAIMS
 
-    folder = out or default_out(scale)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--out is {folder}, which is a file: give a folder")
+    folder = out or Path("out") / f"reproduce-{scale}"
+    check_folder(folder)
     console, chosen = wide_console(), _chosen(names, scale, folder, no_train)
     if list_names:
         console.print(_listing(scale, folder))
@@ -82,11 +82,6 @@ def reproduce(
             print_line(console, f"next: {program()} reproduce claims --scale {scale}{where}")
         if failed:
             raise InputError(f"{len(failed)} of {counted(len(chosen), 'experiment')} failed: {'; '.join(failed)}")
-
-
-def default_out(scale: str) -> Path:
-    """Where a reproduction is kept if no other folder is given."""
-    return Path("out") / f"reproduce-{scale}"
 
 
 def _chosen(names: Sequence[str], scale: str, out: Path, no_train: bool) -> list[Reproduction]:

@@ -19,7 +19,7 @@ from cascaded.cli.train import given_in
 from cascaded.cli.usage import value_of
 from cascaded.errors import InputError, at_least
 from cascaded.files import check_writable
-from cascaded.progress import table, wide_console
+from cascaded.progress import print_line, table, wide_console
 from cascaded.shell import help_default, program
 from cascaded.traces.config import RecordingConfig
 from cascaded.training.config import DEFAULT_EXECUTION, FITTED, RECIPES, ExecutionConfig, RecipeName, RunConfig
@@ -162,33 +162,29 @@ def _run(
 
     from cascaded.training.engines import Ray, run_jobs
 
-    console, ended = Console(stderr=True), set[Job]()
+    console = Console(stderr=True)
 
     def on_update(statuses: Mapping[Job, Status]) -> None:
         if console.is_terminal:
             live.update(_table(statuses), refresh=True)
-            return
-        for job, status in statuses.items():
-            if status.where and job not in ended:
-                ended.add(job)
-                console.print(f"{job.folder}: {status.state} {status.message}", markup=False, soft_wrap=True)
+
+    def on_end(job: Job, status: Status) -> None:
+        if not console.is_terminal:
+            print_line(console, f"{job.folder}: {status.state} {status.message}")
 
     with Live(console=console, transient=True, auto_refresh=False) as live:
         made = Ray(execution, address) if engine == "ray" else None
-        return run_jobs(jobs, execution, made, num_workers, on_update)
+        return run_jobs(jobs, execution, made, num_workers, on_update, on_end)
 
 
 def _conclude(statuses: Mapping[Job, Status]) -> None:
     """Print the table; runs that failed are an error."""
+    from cascaded.training.engines import check_ended
+
     console = wide_console()
     console.print(_table(statuses))
     counts = Counter(status.state for status in statuses.values())
-    if counts["failed"]:
-        failed = next(job for job, status in statuses.items() if status.state == "failed")
-        raise InputError(
-            f"{counts['failed']} of {len(statuses)} runs failed, the first in {failed.folder}: see log.txt there, and "
-            "run the same command again to resume"
-        )
+    check_ended(statuses)
     if counts["elsewhere"]:
         console.print(f"trained by another process: {counts['elsewhere']} of {len(statuses)}; run this again later")
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from difflib import get_close_matches
 from itertools import takewhile, zip_longest
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import tyro
+from tyro.conf import Positional
 
 from cascaded.errors import InputError
 from cascaded.shell import program
@@ -49,6 +51,8 @@ RENAMED = {
     "--stop": ("--threshold",),
 }
 """Options of version 0.1 and their new names, of which a command has one."""
+Runs = Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")]
+"""Folders of runs, of which a command needs at least one."""
 KINDS = {"INT": "a whole number", "FLOAT": "a number", "PATH": "a path", "STR": "a word"}
 
 
@@ -56,6 +60,18 @@ def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -
     """Call a command with the words of a command line; a wrong command line is an `InputError`."""
     with parse_errors(lambda event: explain(event, function, name, words)):
         tyro.cli(function, prog=f"cascaded {name}", args=words)
+
+
+def check_given(values: Sequence[object], what: str, command: str) -> None:
+    """That something is given; an example of the command shows how."""
+    if not values:
+        raise InputError(f"no {what} is given: add one, as in {program()} {command}")
+
+
+def check_folder(out: Path) -> None:
+    """That --out is not a file."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out is {out}, which is a file: give a folder")
 
 
 def value_of(words: Sequence[str], option: str) -> str | None:

@@ -14,8 +14,7 @@ FIT_EPOCHS = 300
 
 def commands(work: Reproduction) -> list[str]:
     """Train, record, analyze: the same runs in the same folders."""
-    jobs = [*work.clean_jobs(), *(job for network in work.networks for job in work.jobs(network))]
-    found = [["train", *job.arguments()] for job in dict.fromkeys(jobs)]
+    found = [["train", *job.arguments()] for job in work.all_jobs()]
     for network in work.networks:
         folder = (work.runs / network.part / network.name).as_posix()
         recordings = work.scale.recordings(network, work.experiment)

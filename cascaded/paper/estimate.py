@@ -27,8 +27,7 @@ BATCH, ROUNDS = 16, 2
 
 def seconds_left(work: Reproduction) -> float:
     """Seconds of training with all cores at work; runs that have only been started count as new."""
-    jobs = dict.fromkeys([*work.clean_jobs(), *(job for network in work.networks for job in work.jobs(network))])
-    return sum(_seconds(job.config) for job in jobs if not is_done(job.folder)) / cores()
+    return sum(_seconds(job.config) for job in work.all_jobs() if not is_done(job.folder)) / cores()
 
 
 def _seconds(config: RunConfig) -> float:

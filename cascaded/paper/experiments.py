@@ -25,8 +25,6 @@ VALIDATION = replace(FINE, split="validation")
 OOD = tuple(RecordingConfig(data="svhn", split=split, kernel="ews:0.9") for split in ("validation", "test"))
 PERSISTENT = RecordingConfig(noise="occlusion", protocol="persistent")
 TRANSIENT = RecordingConfig(noise="occlusion", protocol="transient")
-EVERY_FRAME = tuple(replace(each, schedule="serial") for each in (PERSISTENT, TRANSIENT))
-"""SerialCE x 9: every noisy frame is processed in full."""
 
 
 @dataclass(frozen=True)
@@ -89,51 +87,41 @@ class Experiment:
     title: str
     place: str
     networks: tuple[Network, ...]
-    recordings: tuple[RecordingConfig, ...]
-    analyses: tuple[str, ...]
-    metrics: tuple[str, ...]
+    recordings: tuple[RecordingConfig, ...] = (COARSE,)
+    analyses: tuple[str, ...] = ("speed_accuracy",)
+    metrics: tuple[str, ...] = ("accuracy",)
     where: str = ""
     figures: tuple[Callable[[pd.DataFrame], Any], ...] = ()
     beside_paper: bool = False
 
 
 def _cascades(
-    data: Sequence[str], lams: Sequence[float] = (0.0,), *, ce: bool = True, noise: str | None = None
+    *data: str, lams: Sequence[float] = (0.0,), ce: bool = True, noise: str | None = None
 ) -> tuple[Network, ...]:
     """CascadedTD with some lambdas, and CascadedCE, on some data."""
-    found: list[Network] = []
-    for each in data:
-        found += [Network("cascaded-td", lam, each, noise) for lam in lams]
-        found += [Network("cascaded-ce", None, each, noise)] if ce else []
-    return tuple(found)
+    td = [Network("cascaded-td", lam, each, noise) for each in data for lam in lams]
+    return (*td, *(Network("cascaded-ce", None, each, noise) for each in data if ce))
 
 
-SIX = tuple(
-    network
-    for data in SETS
-    for network in (
-        *_cascades((data,)),
-        Network("cascaded-td-multihead", 0.0, data),
-        Network("serial-td", 1.0, data),
-        Network("serial-td-multihead", 1.0, data),
-    )
+TD, TD_CE = _cascades("cifar10", ce=False), _cascades("cifar10")
+CIFAR100 = _cascades("cifar100")
+NOISY = tuple(network for noise in NOISES for network in _cascades("cifar10", noise=noise))
+MULTIHEAD = tuple(Network("serial-td-multihead", 1.0, data) for data in SETS)
+SIX = (
+    *_cascades(*SETS),
+    *(Network("cascaded-td-multihead", 0.0, data) for data in SETS),
+    *(Network("serial-td", 1.0, data) for data in SETS),
+    *MULTIHEAD,
 )
 """The six models of the paper; SerialCE is the network of CascadedCE, run serially."""
-NOISY = tuple(network for noise in NOISES for network in _cascades(("cifar10",), noise=noise))
-TD_CE = _cascades(("cifar10",))
-SPEED, COARSE_ONLY, FINE_ONLY = ("speed_accuracy",), "time == 'coarse'", "time == 'fine'"
 
 _ALL = (
     Experiment(
         "table-lambda",
         "Final accuracy by lambda",
         "figure 3, appendix table",
-        _cascades(SETS, LAMBDAS),
-        (COARSE,),
-        SPEED,
-        ("accuracy",),
-        COARSE_ONLY,
-        (figures.lambda_effect,),
+        _cascades(*SETS, lams=LAMBDAS),
+        figures=(figures.lambda_effect,),
         beside_paper=True,
     ),
     Experiment(
@@ -142,10 +130,9 @@ _ALL = (
         "figure 4",
         SIX,
         (COARSE, SERIAL),
-        SPEED,
-        ("area", "cost_to_95"),
-        f"{COARSE_ONLY} and rule == 'threshold'",
-        (figures.speed_accuracy,),
+        metrics=("area", "cost_to_95"),
+        where="rule == 'threshold'",
+        figures=(figures.speed_accuracy,),
     ),
     Experiment(
         "deadline",
@@ -153,33 +140,28 @@ _ALL = (
         "appendix",
         SIX,
         (COARSE, SERIAL),
-        SPEED,
-        ("area", "cost_to_95"),
-        f"{COARSE_ONLY} and rule == 'deadline'",
-        (figures.accuracy_per_step,),
+        metrics=("area", "cost_to_95"),
+        where="rule == 'deadline'",
+        figures=(figures.accuracy_per_step,),
     ),
     Experiment(
         "serial-td0",
         "Serial networks trained with TD(0)",
         "appendix",
-        tuple(Network("serial-td-multihead", lam, data) for data in SETS for lam in (0.0, 1.0))
-        + _cascades(SETS, ce=False),
-        (COARSE,),
-        SPEED,
-        ("accuracy", "area"),
-        f"{COARSE_ONLY} and rule != 'deadline'",
-        (figures.speed_accuracy,),
+        (*(replace(each, lam=0.0) for each in MULTIHEAD), *MULTIHEAD, *_cascades(*SETS, ce=False)),
+        metrics=("accuracy", "area"),
+        where="rule != 'deadline'",
+        figures=(figures.speed_accuracy,),
     ),
     Experiment(
         "images",
         "Images with low and high latency",
         "figure 2",
-        _cascades(("cifar100",)),
+        CIFAR100,
         (FINE,),
         ("selection_latency",),
         ("latency", "theta"),
-        FINE_ONLY,
-        (figures.settled,),
+        figures=(figures.settled,),
     ),
     Experiment(
         "prototypicality",
@@ -189,31 +171,26 @@ _ALL = (
         (FINE, VALIDATION),
         ("prototypicality",),
         ("rho",),
-        FINE_ONLY,
-        (figures.prototypicality, figures.latency_by_decile),
+        figures=(figures.prototypicality, figures.latency_by_decile),
         beside_paper=True,
     ),
     Experiment(
         "taxonomy",
         "The coarse class before the fine one",
         "figure 5",
-        _cascades(("cifar100",)),
-        (COARSE,),
-        ("taxonomic_compliance",),
-        ("first_step_at_0.35", "compliance_mean", "compliance_above_chance"),
-        COARSE_ONLY,
-        (figures.taxonomy,),
+        CIFAR100,
+        analyses=("taxonomic_compliance",),
+        metrics=("first_step_at_0.35", "compliance_mean", "compliance_above_chance"),
+        figures=(figures.taxonomy,),
     ),
     Experiment(
         "noise-persistent",
         "Persistent noise",
         "table 2, left",
         NOISY,
-        (PERSISTENT, EVERY_FRAME[0]),
+        (PERSISTENT, replace(PERSISTENT, schedule="serial")),
         ("persistent_noise",),
-        ("accuracy",),
-        "",
-        (figures.persistent_noise,),
+        figures=(figures.persistent_noise,),
         beside_paper=True,
     ),
     Experiment(
@@ -221,18 +198,17 @@ _ALL = (
         "Transient noise",
         "table 2, right",
         NOISY,
-        (TRANSIENT, EVERY_FRAME[1]),
+        (TRANSIENT, replace(TRANSIENT, schedule="serial")),
         ("transient_noise",),
         ("dip",),
-        "",
-        (figures.target_confidence,),
+        figures=(figures.target_confidence,),
         beside_paper=True,
     ),
     Experiment(
         "ood",
         "Out-of-distribution images detected from the outputs of all steps",
         "figure 7, appendix table",
-        _cascades(("cifar10",), ce=False),
+        TD,
         (FINE, VALIDATION, *OOD),
         ("out_of_distribution",),
         ("auroc", "fpr95"),
@@ -244,23 +220,20 @@ _ALL = (
         "stopping",
         "When to stop: learned stopper, confidence threshold, deadline",
         "appendix",
-        _cascades(("cifar10",), ce=False),
+        TD,
         (FINE, VALIDATION),
         ("learned_stopper",),
         ("area",),
-        "",
-        (figures.stopping_rules,),
+        figures=(figures.stopping_rules,),
     ),
     Experiment(
         "terriers",
         "Ten breeds of terriers in high resolution",
         "appendix",
-        (*_cascades(("terriers",), (0.0, 0.55, 1.0), ce=False), Network("serial-td-multihead", 1.0, "terriers")),
-        (COARSE,),
-        SPEED,
-        ("accuracy", "cost_to_accuracy_50"),
-        f"{COARSE_ONLY} and rule != 'deadline'",
-        (figures.speed_accuracy, figures.accuracy_per_step),
+        (*_cascades("terriers", lams=(0.0, 0.55, 1.0), ce=False), Network("serial-td-multihead", 1.0, "terriers")),
+        metrics=("accuracy", "cost_to_accuracy_50"),
+        where="rule != 'deadline'",
+        figures=(figures.speed_accuracy, figures.accuracy_per_step),
         beside_paper=True,
     ),
     Experiment("run-time", "Training time", "appendix table", TD_CE, (), ("run_time",), ("training_hours",)),
@@ -276,21 +249,20 @@ SHIPPED: dict[str, tuple[MethodName, float | None]] = {
     "cifar10-shallow-deep": ("serial-td-multihead", 1.0),
 }
 """The networks of the package that the demo evaluates."""
-DEMO_NETWORKS = tuple(
-    Network(method, lam, "cifar10", shipped=name, test_data="cifar10-sample") for name, (method, lam) in SHIPPED.items()
-)
 DEMO = Experiment(
     "demo",
     "Networks that come with the package on 1,000 photographs, and one that is trained here",
     "",
-    (*DEMO_NETWORKS, Network("cascaded-td", 0.0, "digits")),
+    (
+        *(Network(*each, shipped=name, test_data="cifar10-sample") for name, each in SHIPPED.items()),
+        Network("cascaded-td", 0.0, "digits"),
+    ),
     (replace(COARSE, activations=20), FINE, VALIDATION, *OOD, PERSISTENT, TRANSIENT),
     (
         *("speed_accuracy", "selection_latency", "prototypicality", "persistent_noise", "transient_noise"),
         *("out_of_distribution", "run_time"),
     ),
-    ("accuracy",),
-    COARSE_ONLY,
+    where="time == 'coarse'",
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from cascaded.results.table import load
 from cascaded.results.tasks import Settings
 from cascaded.traces.config import RecordingConfig
 from cascaded.traces.record import record
-from cascaded.training.engines import Status, run_jobs
+from cascaded.training.engines import check_ended, run_jobs
 from cascaded.training.load import load_run
 from cascaded.training.loop import train
 from cascaded.training.runs import is_done, resolve_init
@@ -71,20 +71,24 @@ class Reproduction:
         if network.shipped:
             return []
         folds = [None] if network.folds is None else [(k + 1, network.folds) for k in range(network.folds)]
-        configs = [self.scale.config(network, seed) for seed in self.scale.seeds_of(network)]
+        return [self._job(network, seed, fold) for seed in self.scale.seeds_of(network) for fold in folds]
+
+    def _job(self, network: Network, seed: int, fold: tuple[int, int] | None = None) -> Job:
+        config = replace(self.scale.config(network, seed), fold=fold)
         if network.noise and self.scale.noise_from_clean:
-            clean = replace(network, noise=None)
-            starts = [Job(self.scale.config(clean, each.seed), self.runs / clean.part).folder for each in configs]
-            configs = [replace(each, init_from=str(start)) for each, start in zip(configs, starts, strict=True)]
-        return [Job(replace(each, fold=fold), self.runs / network.part) for each in configs for fold in folds]
+            config = replace(config, init_from=str(self._job(replace(network, noise=None), seed).folder))
+        return Job(config, self.runs / network.part)
 
     def clean_jobs(self) -> list[Job]:
         """The runs whose weights others start from."""
-        if not self.scale.noise_from_clean:
-            return []
-        clean = dict.fromkeys(replace(each, noise=None) for each in self.networks if each.noise)
-        seeds = self.scale.other_seeds
-        return [Job(self.scale.config(each, seed), self.runs / each.part) for each in clean for seed in seeds]
+        noisy = [each for each in self.networks if each.noise and self.scale.noise_from_clean]
+        jobs = [self._job(replace(each, noise=None), seed) for each in noisy for seed in self.scale.seeds_of(each)]
+        return list(dict.fromkeys(jobs))
+
+    def all_jobs(self) -> list[Job]:
+        """All runs that are trained here, each once, in the order in which they can be trained."""
+        jobs = [job for network in self.networks for job in self.jobs(network)]
+        return list(dict.fromkeys([*self.clean_jobs(), *jobs]))
 
     def folders(self, network: Network) -> list[Path]:
         """The folders of a network's runs; of `no_train`, those that are trained to the end."""
@@ -137,8 +141,7 @@ def reproduce(work: Reproduction, num_workers: int | None = None, on_message: Me
     if not work.networks:
         raise InputError(f"no network of {name} is trained in {work.runs}: leave out --no-train to train them")
     if not work.no_train:
-        jobs = [*work.clean_jobs(), *(job for network in work.networks for job in work.jobs(network))]
-        on_message(f"{name}, 1 of 4: training {counted(len(jobs), 'network')}")
+        on_message(f"{name}, 1 of 4: training {counted(len(work.all_jobs()), 'network')}")
         train_networks(work, num_workers)
     on_message(f"{name}, 2 of 4: recording the outputs of {counted(len(work.all_folders()), 'network')} at every step")
     record_networks(work, num_workers)
@@ -156,28 +159,15 @@ def train_networks(work: Reproduction, num_workers: int | None = None) -> None:
         if network.shipped:
             for folder in work.folders(network):
                 shutil.copytree(NETWORKS / network.shipped, folder, dirs_exist_ok=True)
-    for jobs in (work.clean_jobs(), [job for network in work.networks for job in work.jobs(network)]):
+    for jobs in (work.clean_jobs(), work.all_jobs()):
         waiting = [job for job in jobs if job.state() != "done"]
         if len(waiting) > 1 and num_workers != 1:
-            _train_jobs(waiting, num_workers)
+            with progress("training", len(waiting)) as bar:
+                check_ended(run_jobs(waiting, num_workers=num_workers, on_end=lambda job, status: bar.advance()))
             continue
         for job in waiting:
             config, start = resolve_init(job.config)
             train(config, job.folder, init_from=start, resume=True)
-
-
-def _train_jobs(jobs: Sequence[Job], num_workers: int | None) -> None:
-    """Train networks in processes of their own, as many at a time as there are GPUs or cores."""
-    with progress("training", len(jobs)) as bar:
-
-        def on_update(statuses: Mapping[Job, Status]) -> None:
-            ended = sum(bool(status.where) for status in statuses.values())
-            bar.advance(ended - bar.done)
-
-        statuses = run_jobs(jobs, num_workers=num_workers, on_update=on_update)
-    failed = [job.folder for job, status in statuses.items() if status.state == "failed"]
-    if failed:
-        raise InputError(f"{len(failed)} of {len(jobs)} runs failed, the first in {failed[0]}: see log.txt there")
 
 
 def record_networks(work: Reproduction, num_workers: int | None = None) -> None:
@@ -225,9 +215,8 @@ def write_results(work: Reproduction) -> Outcome:
         drawings.append(("beside-paper", figures.estimates_beside_paper, table))
     for name, draw, rows in drawings:
         with _noting(notes, experiment.name):
-            files += figures.save(
-                draw(rows), folder / "figures" / f"{experiment.name}-{name}", kinds=("svg", "png")
-            ).values()
+            stem = folder / "figures" / f"{experiment.name}-{name}"
+            files += figures.save(draw(rows), stem, kinds=("svg", "png")).values()
     return Outcome(table, tuple(files), tuple(notes))
 
 
@@ -266,13 +255,10 @@ def _in_parallel(
     label: str, function: Callable[..., Any], tasks: Sequence[tuple], num_workers: int | None
 ) -> list[Any]:
     """Call a function for every task in other processes, with a progress bar; with one task or worker in this one."""
-    count = min(num_workers or cores(), max(len(tasks), 1))
+    workers = Parallel(min(num_workers or cores(), max(len(tasks), 1)), return_as="generator_unordered")
     found: list[Any] = []
-    results: Iterable[Any] = Parallel(n_jobs=count, return_as="generator_unordered")(
-        delayed(function)(*task) for task in tasks
-    )
     with progress(label, len(tasks)) as bar:
-        for result in results:
+        for result in workers(delayed(function)(*task) for task in tasks):
             found.append(result)
             bar.advance()
     return found

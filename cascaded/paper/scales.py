@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from cascaded.paper.experiments import Experiment, Network
 from cascaded.traces.config import RecordingConfig
 from cascaded.training.config import RECIPES, RunConfig
 
-ScaleName = Literal["laptop", "paper", "smoke"]
 TERRIER_BATCH = 32  # 224 px: larger batches would not fit
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cascaded.errors import InputError
+from cascaded.errors import InputError, first_line
 from cascaded.files import check_writable
 from cascaded.progress import cores
 from cascaded.training.config import DEFAULT_EXECUTION, ExecutionConfig
@@ -39,14 +39,6 @@ class Status:
     where: str = ""
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a process ended, and where."""
-
-    code: int
-    where: str
-
-
 class Engine(ABC):
     """Starts runs in processes of their own."""
 
@@ -59,8 +51,8 @@ class Engine(ABC):
         """Start a run: `cascaded train` with these arguments."""
 
     @abstractmethod
-    def ended(self) -> dict[Job, Ended]:
-        """The runs that have ended since the last call."""
+    def ended(self) -> dict[Job, tuple[int, str]]:
+        """The runs that have ended since the last call: exit code, and the machine that computed it."""
 
     @abstractmethod
     def stop(self) -> None:
@@ -73,6 +65,7 @@ def run_jobs(
     engine: Engine | None = None,
     num_workers: int | None = None,
     on_update: Callable[[Mapping[Job, Status]], object] = lambda statuses: None,
+    on_end: Callable[[Job, Status], object] = lambda job, status: None,
 ) -> dict[Job, Status]:
     """Train some runs. Finished ones are skipped, interrupted ones are resumed; a run that fails does not stop others.
 
@@ -84,6 +77,7 @@ def run_jobs(
         engine: Where they are computed; on this machine by default.
         num_workers: Runs at a time on this machine; as many as it has GPUs or cores by default.
         on_update: Called with the status of all runs, now and then.
+        on_end: Called with every run that has ended.
     """
     # errors in configurations are raised before the first run starts
     statuses = {job: Status(job.state(), job.progress()) for job in jobs}
@@ -99,10 +93,11 @@ def run_jobs(
             while queue and engine.has_room():
                 running.add(job := queue.pop(0))
                 engine.start(job, job.arguments(replace(execution, threads=None)))
-            for job, end in engine.ended().items():
+            for job, (code, where) in engine.ended().items():
                 running.remove(job)
-                statuses[job] = Status("failed" if end.code else "done", _message(job, end.code), end.where)
-                if end.code:
+                statuses[job] = Status("failed" if code else "done", _message(job, code), where)
+                on_end(job, statuses[job])
+                if code:
                     check_writable(job.out)  # a full disk would fail all others as well
             for job in running:
                 statuses[job] = Status("running", job.progress())
@@ -113,6 +108,15 @@ def run_jobs(
     finally:
         engine.stop()
     return statuses
+
+
+def check_ended(statuses: Mapping[Job, Status]) -> None:
+    """Runs that failed are an error."""
+    if failed := [job.folder for job, status in statuses.items() if status.state == "failed"]:
+        raise InputError(
+            f"{len(failed)} of {len(statuses)} runs failed, the first in {failed[0]}: see log.txt there, and run the "
+            "same command again to resume"
+        )
 
 
 def _message(job: Job, code: int) -> str:
@@ -149,9 +153,9 @@ class Local(Engine):
         gpu = {"CUDA_VISIBLE_DEVICES": str(slot % self.gpus)} if self.gpus else {}
         self.running[job] = _process(job.folder, arguments, self.threads, gpu)
 
-    def ended(self) -> dict[Job, Ended]:
+    def ended(self) -> dict[Job, tuple[int, str]]:
         codes = {job: process.poll() for job, process in self.running.items()}
-        found = {job: Ended(code, "here") for job, code in codes.items() if code is not None}
+        found = {job: (code, "here") for job, code in codes.items() if code is not None}
         for job in found:
             del self.running[job]
             self.free.append(self.slots.pop(job))
@@ -175,10 +179,8 @@ class Ray(Engine):
         try:
             ray.init(address=address or "auto", log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(
-                f"no Ray cluster answers ({reason}): start one with `ray start --head`, or give --address"
-            ) from error
+            way = "start one with `ray start --head`, or give --address"
+            raise InputError(f"no Ray cluster answers ({first_line(error)}): {way}") from error
         self.ray, self.threads = ray, execution.threads or 1
         on_gpu = execution.device in ("auto", "cuda")
         gpus = 1 if on_gpu and ray.cluster_resources().get("GPU") else 0  # Ray hides GPUs that are not requested
@@ -191,7 +193,7 @@ class Ray(Engine):
     def start(self, job: Job, arguments: list[str]) -> None:
         self.running[job] = self.work.remote(os.getcwd(), str(job.folder), arguments, self.threads)
 
-    def ended(self) -> dict[Job, Ended]:
+    def ended(self) -> dict[Job, tuple[int, str]]:
         jobs = {reference: job for job, reference in self.running.items()}
         ready, _ = self.ray.wait(list(jobs), num_returns=len(jobs), timeout=0) if jobs else ([], [])
         found = {jobs[reference]: self._ended(reference) for reference in ready}
@@ -199,11 +201,11 @@ class Ray(Engine):
             del self.running[job]
         return found
 
-    def _ended(self, reference: Any) -> Ended:
+    def _ended(self, reference: Any) -> tuple[int, str]:
         try:
-            return Ended(*self.ray.get(reference))
+            return self.ray.get(reference)
         except self.ray.exceptions.RayError as error:
-            return Ended(1, str(error).splitlines()[0])
+            return 1, first_line(error)
 
     def stop(self) -> None:
         for reference in self.running.values():
@@ -213,21 +215,16 @@ class Ray(Engine):
 
 def _process(folder: Path, arguments: list[str], threads: int, more: dict[str, str]) -> subprocess.Popen[bytes]:
     """A run in a process of its own, with its output in the folder's log."""
+    command = [sys.executable, "-m", "cascaded", "train", *arguments, "--threads", str(threads)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / LOG).touch()
+        log = (folder / LOG).open("ab")
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror}): choose another --out") from error
-    command = [sys.executable, "-m", "cascaded", "train", *arguments, "--threads", str(threads)]
-    own = {"OMP_NUM_THREADS": str(threads), WITH_PARENT: str(os.getpid())}
-    with (folder / LOG).open("ab") as log:
+    env = {**os.environ, "OMP_NUM_THREADS": str(threads), WITH_PARENT: str(os.getpid()), **more}
+    with log:  # a session of its own: Ctrl-C goes to the sweep only, which then stops its runs
         return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, **own, **more},
-            start_new_session=True,  # Ctrl-C goes to the sweep only, which then asks its runs to stop
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
         )
 
 
