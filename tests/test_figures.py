@@ -30,11 +30,6 @@ def table():
     return made_table()
 
 
-@pytest.fixture(scope="module")
-def two_data_sets(table):
-    return pd.concat([table, made_table(data="digits")], ignore_index=True)
-
-
 def rows(df, analysis, metric, **variants):
     """The rows of CascadedTD(0)."""
     chosen = df[(df.analysis == analysis) & (df.metric == metric) & (df.method == "cascaded-td") & (df.lam == 0)]
@@ -102,11 +97,6 @@ def test_each_stopping_rule_has_its_own_line_style(table):
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["threshold", "deadline", "stopper"]
 
 
-def test_stopping_rules_of_one_method_are_named_after_it(table):
-    one = table[(table.method == "cascaded-td") & (table.lam == 0) & (table.time == "coarse")]
-    assert titles(figures.stopping_rules(one)) == ["CascadedTD(0)"]
-
-
 def test_lambda_is_on_the_x_axis_and_cross_entropy_a_level(table):
     (ax,) = figures.lambda_effect(table).axes
     found = estimates(table[(table.analysis == "speed_accuracy") & (table.metric == "accuracy")])
@@ -171,23 +161,28 @@ def test_bands_are_one_standard_error_to_both_sides(table):
         assert {(x, round(y, 6)) for x, y in zip(wanted.x, wanted.value + side * wanted["sem"], strict=True)} <= corners
 
 
-def test_data_sets_and_kinds_of_time_are_panels_of_one_figure(two_data_sets):
-    fig = figures.accuracy_per_step(two_data_sets)
-    times = ("9 steps", "70 steps, fine time")
-    assert titles(fig) == [f"{data}, {time}" for data in ("cifar10", "digits") for time in times]
-
-
-def test_networks_that_differ_in_nothing_else_are_told_apart_by_their_configuration(table):
-    coarse = table[table.time == "coarse"]
-    fig = figures.accuracy_per_step(pd.concat([coarse, coarse.assign(config="fedcba987654", run="other")]))
-    assert titles(fig) == ["config 012345", "config fedcba"]
-
-
-def test_networks_trained_with_noise_stand_apart_from_those_trained_without(table):
-    trained = table.assign(train_noise=table.noise, config="fedcba987654")
-    assert titles(figures.persistent_noise(trained)) == [""]
-    fig = figures.persistent_noise(pd.concat([table, trained]))
-    assert titles(fig) == ["trained with the same noise", "trained without noise"]
+@pytest.mark.parametrize(
+    ("draw", "changes", "expected"),
+    [
+        (figures.accuracy_per_step, {}, ["9 steps", "70 steps, fine time"]),
+        (
+            figures.settled,
+            {"data": "digits"},
+            [f"{data}, {steps}" for data in ("cifar10", "digits") for steps in ("9 steps", "70 steps, fine time")],
+        ),
+        (figures.dip, {"config": "fedcba987654", "run": "other"}, ["config 012345", "config fedcba"]),
+        (
+            figures.persistent_noise,
+            {"train_noise": NOISES[0]},
+            [f"trained with {NOISES[0]}", "trained with the same noise", "trained without noise"],
+        ),
+    ],
+)
+def test_settings_that_differ_are_panels_of_one_figure(table, draw, changes, expected):
+    before = dict(mpl.rcParams)
+    both = pd.concat([table, table.assign(**changes)]) if changes else table
+    assert [title for title in titles(draw(both)) if title] == expected
+    assert dict(mpl.rcParams) == before
 
 
 def test_our_values_stand_beside_the_papers(table):
@@ -293,12 +288,6 @@ def test_more_than_eight_lines_have_a_legend(table):
     fig = figures.accuracy_per_step(crowded[crowded.time == "coarse"])
     assert len(fig.legends[0].get_texts()) == 11
     assert [text.get_text() for text in fig.axes[0].texts] == ["chance"]
-
-
-def test_drawing_leaves_the_settings_of_matplotlib_as_they_were(table):
-    before = dict(mpl.rcParams)
-    figures.persistent_noise(table)
-    assert dict(mpl.rcParams) == before
 
 
 def test_figures_need_neither_torch_nor_pyplot():

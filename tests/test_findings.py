@@ -36,15 +36,6 @@ def test_one_network_is_compared_with_itself():
     assert sentence.endswith(f"; at the last step on {percent(table(('cascaded-td', 0.5)), 'cascaded-td', 9)}.")
 
 
-def test_a_network_that_gains_until_the_last_step_has_one_number():
-    rows = table(CE)
-    rows["value"] = rows["value"].where(rows["x"] != 8, 0.2)
-    assert findings(rows) == (
-        f"After 9 of 9 steps the network trained with cross-entropy is right on {percent(rows, 'cascaded-ce', 9)} of "
-        "the images.",
-    )
-
-
 def test_other_networks_have_the_names_of_the_paper():
     (sentence,) = findings(table(EXITS, TD0))
     assert "TD(0) is right on" in sentence

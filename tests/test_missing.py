@@ -6,11 +6,10 @@ import shutil
 import pytest
 
 from cascaded.cli.main import run
-from cascaded.report.missing import fill_command, missing_activations, missing_analyses
+from cascaded.report.missing import missing_activations, missing_analyses
 from cascaded.results.analyzed import find_analyzed
 from cascaded.results.registry import ANALYSES
 from cascaded.results.table import load, results_file
-from cascaded.traces.config import RecordingConfig
 from tests.made_runs import made_run, made_runs
 from tests.made_table import made_table
 from tests.tiny_runs import tiny_run as tiny_run
@@ -65,13 +64,3 @@ def test_a_command_is_for_the_runs_that_lack_something(tmp_path):
     assert gap.command == f"cascaded record {folder} && cascaded analyze {folder} --only speed_accuracy"
     assert gap.what.endswith("(1 of 2 runs)")
     assert not results_file(other, "speed_accuracy").exists()
-
-
-def test_options_are_those_of_the_recording(tmp_path):
-    need = RecordingConfig(split="validation", kernel="ews:0.9", steps=70)
-    command = fill_command("learned_stopper", [need], [tmp_path / "a b", tmp_path / "c"])
-    folders = f"'{tmp_path}/a b' {tmp_path}/c"
-    assert command == (
-        f"cascaded record {folders} --split validation --kernel ews:0.9 --steps 70 && cascaded analyze {folders} "
-        "--only learned_stopper"
-    )

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from cascaded.report.page import Report, effect, render, write_page
+from cascaded.report.page import Report, render, write_page
 from tests.made_report import COLORS, NETWORKS, ODD, made_claims, made_explorer, made_report
 
 
@@ -125,20 +125,6 @@ def test_effects_have_their_intervals_and_units(text):
     for each in (first, second, small):
         assert each.value in text
         assert each.interval in text
-
-
-def test_an_effect_of_zero_or_without_an_interval_is_written_too():
-    nan = float("nan")
-    assert effect(0.0, 0.0, 0.0, "points").value == "+0.0 points"
-    assert effect(12.3, nan, nan, "points").interval == ""
-    assert effect(nan, nan, nan, "points") is None
-
-
-def test_verdicts_are_words_grouped_by_claim(read):
-    words = [part.strip() for part in read.text]
-    verdicts = ["supported", "inconclusive", "contradicted", "not measured"]
-    assert [word for word in words if word in verdicts] == verdicts
-    assert [word for word in words if word in ("C1", "C2", "C5")] == ["C1", "C2", "C5"]
 
 
 def test_a_bare_report_is_a_page_too():

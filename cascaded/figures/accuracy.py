@@ -18,7 +18,7 @@ from cascaded.results.metrics import METRICS
 from cascaded.results.names import display_name
 
 
-@styled
+@styled()
 def lambda_effect(df: pd.DataFrame) -> Figure:
     """Accuracy at the last step by lambda, with cross-entropy as a horizontal line.
 
@@ -57,7 +57,7 @@ def _draw_lambdas(ax: Axes, df: pd.DataFrame) -> None:
         ax.errorbar([row.lam], [row.value], yerr=error, fmt="o", color=row.color)
 
 
-@styled
+@styled()
 def learning_curve(metrics: pd.DataFrame, steps: Sequence[int] = (1, 2)) -> Figure:
     """Validation accuracy over the epochs of one run, a line for some steps and the last one.
 

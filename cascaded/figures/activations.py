@@ -17,7 +17,7 @@ SIDE_BY_SIDE = 20
 """Steps up to which two schedules have room beside each other."""
 
 
-@styled
+@styled()
 def schedules(activations: Mapping[str, Float[np.ndarray, "steps blocks"]]) -> Figure:
     """Heat maps of blocks over steps: the fuller a cell, the closer the block is to its final activation.
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
-from typing import Any, Literal, ParamSpec
+from typing import Any, Literal
 
 import matplotlib as mpl
 import matplotlib.figure
@@ -21,7 +20,6 @@ from cascaded.figures.style import SMALL, STYLE, WIDTH, color
 from cascaded.results.metrics import Metric
 from cascaded.results.names import NAMES, display_name
 
-P = ParamSpec("P")
 PANELS = ("data", "split", "arch", "width", "time")
 
 
@@ -32,23 +30,12 @@ class Figure(matplotlib.figure.Figure):
 
 
 @contextmanager
-def settings() -> Iterator[None]:
-    """Our matplotlib settings, whatever the caller's are."""
+def styled() -> Iterator[None]:
+    """Our matplotlib settings, whatever the caller's are: for a block, or as the decorator of a function."""
     with mpl.rc_context(STYLE), warnings.catch_warnings():
         # letters that the font lacks are boxes in a picture; in a page the reader's own fonts draw them
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
-
-
-def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Run a figure function with our matplotlib settings."""
-
-    @wraps(draw)
-    def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        with settings():
-            return draw(*args, **kwargs)
-
-    return drawn
 
 
 def select(df: pd.DataFrame, analysis: str, metric: str, **variants: Any) -> pd.DataFrame:
@@ -159,12 +146,9 @@ def label_axes(fig: Figure, axes: Sequence[Axes], xlabel: str, ylabel: str) -> N
     """Labels beside the axes where there is one, once in the middle of all where there are several."""
     if len(axes) == 1:
         axes[0].set(xlabel=xlabel, ylabel=ylabel)
-        return
-    labels = fig.supxlabel(xlabel), fig.supylabel(textwrap.fill(ylabel, 24 if len(axes) <= 2 else 48))
-    fig.draw_without_rendering()
-    boxes = [ax.get_position() for ax in axes]
-    labels[0].set_x((min(box.x0 for box in boxes) + max(box.x1 for box in boxes)) / 2)
-    labels[1].set_y((min(box.y0 for box in boxes) + max(box.y1 for box in boxes)) / 2)
+    else:
+        fig.supxlabel(xlabel)
+        fig.supylabel(textwrap.fill(ylabel, 24 if len(axes) <= 2 else 48))
 
 
 def line_handle(label: str, color: str, style: Any = "-", marker: str = "", face: str | None = None) -> Line2D:

@@ -18,7 +18,7 @@ APART = ("data", "noise", "rule", "unit", "measure", "detector", "reads", "ood_d
 """Columns that name a row where they vary."""
 
 
-@styled
+@styled()
 def estimates_beside_paper(df: pd.DataFrame) -> Figure:
     """Our estimates with their 95 % intervals, filled, and the paper's values, open; a panel per metric.
 
@@ -45,7 +45,7 @@ def _row_name(row: pd.Series, among: pd.DataFrame) -> str:
     return textwrap.shorten(", ".join([row["name"], *apart]), 46, placeholder="…")
 
 
-@styled
+@styled()
 def claims(df: pd.DataFrame) -> Figure:
     """The effect of each claim with its 95 % interval, a panel per unit; positive agrees with the paper.
 

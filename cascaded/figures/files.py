@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from cascaded.errors import InputError
-from cascaded.figures.base import Figure, settings
+from cascaded.figures.base import Figure, styled
 from cascaded.files import write_whole
 
 DPI = 200
@@ -42,7 +42,7 @@ def save(fig: Figure, stem: Path | str, kinds: Sequence[str] = KINDS) -> dict[st
 def rendered(fig: Figure, kind: str) -> bytes:
     """The content of a figure's file: svg, pdf or png."""
     file = io.BytesIO()
-    with settings():
+    with styled():
         fig.savefig(file, format=kind, dpi=DPI if kind == "png" else 72, metadata=METADATA[kind])
     return file.getvalue()
 

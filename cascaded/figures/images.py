@@ -25,7 +25,7 @@ COLUMNS = 8
 Row = tuple[UInt8[np.ndarray, "images channels height width"], Sequence[str]]
 
 
-@styled
+@styled()
 def gallery(rows: Mapping[str, Row]) -> Figure:
     """Rows of small images, such as the fastest and the slowest ones, with a caption below each.
 
@@ -59,7 +59,7 @@ def _split(images: UInt8[np.ndarray, "images channels height width"], captions: 
     return [(images[start : start + size], captions[start : start + size]) for start in range(0, len(images), size)]
 
 
-@styled
+@styled()
 def noises() -> Figure:
     """The six noises on one photograph, a row of frames per noise."""
     sheet = (matplotlib.image.imread(NOISES)[..., :3] * 255).round().astype(np.uint8)

@@ -14,7 +14,7 @@ from cascaded.results.compare import bands, estimates
 UNITS = {"steps": "mean cost (steps)", "operations": "mean cost (multiply-accumulate operations)"}
 
 
-@styled
+@styled()
 def accuracy_per_step(df: pd.DataFrame) -> Figure:
     """Test accuracy at every step, a line per method; a dotted line is chance.
 
@@ -25,7 +25,7 @@ def accuracy_per_step(df: pd.DataFrame) -> Figure:
     return lines(curves, "step", chance=df[df["metric"] == "accuracy_chance"])
 
 
-@styled
+@styled()
 def speed_accuracy(df: pd.DataFrame, unit: str = "steps") -> Figure:
     """Accuracy against mean cost where every image stops at a confidence threshold, a line per method.
 
@@ -39,7 +39,7 @@ def speed_accuracy(df: pd.DataFrame, unit: str = "steps") -> Figure:
     return lines(bands(chosen), UNITS[unit])
 
 
-@styled
+@styled()
 def stopping_rules(df: pd.DataFrame) -> Figure:
     """Accuracy against mean cost for each stopping rule, a panel per method: threshold, deadline, learned stopper.
 
@@ -53,7 +53,7 @@ def stopping_rules(df: pd.DataFrame) -> Figure:
     return lines(bands(chosen), UNITS["steps"], ("name",))
 
 
-@styled
+@styled()
 def settled(df: pd.DataFrame) -> Figure:
     """Fraction of images whose prediction has settled, at every step.
 
@@ -63,7 +63,7 @@ def settled(df: pd.DataFrame) -> Figure:
     return lines(bands(select(df, "selection_latency", "settled")), "step")
 
 
-@styled
+@styled()
 def latency_by_decile(df: pd.DataFrame) -> Figure:
     """Mean selection latency by how typical images are, a panel per measure of typicality.
 
@@ -74,7 +74,7 @@ def latency_by_decile(df: pd.DataFrame) -> Figure:
     return lines(chosen, "decile, least typical images first", ("measure",))
 
 
-@styled
+@styled()
 def prototypicality(df: pd.DataFrame) -> Figure:
     """Spearman's rho of typicality with negative latency: above 0, typical images settle sooner.
 
@@ -84,7 +84,7 @@ def prototypicality(df: pd.DataFrame) -> Figure:
     return dots(estimates(finest(select(df, "prototypicality", "rho"))), "measure", zero=True)
 
 
-@styled
+@styled()
 def taxonomy(df: pd.DataFrame) -> Figure:
     """Fraction of errors that stay within the coarse class, at every step; a dotted line is chance.
 
@@ -101,7 +101,7 @@ def finest(df: pd.DataFrame) -> pd.DataFrame:
     return df[(df["time"] == "fine") | ~fine.astype(bool)]
 
 
-@styled
+@styled()
 def persistent_noise(df: pd.DataFrame) -> Figure:
     """Accuracy at the last step while every frame is noisy, a row per noise.
 
@@ -111,7 +111,7 @@ def persistent_noise(df: pd.DataFrame) -> Figure:
     return dots(_by_training(estimates(select(df, "persistent_noise", "accuracy"))), "noise")
 
 
-@styled
+@styled()
 def dip(df: pd.DataFrame) -> Figure:
     """Drop in integrated performance through transient noise, a row per noise; lower is better.
 
@@ -126,7 +126,7 @@ def _by_training(df: pd.DataFrame) -> pd.DataFrame:
     return df.assign(train_noise=df["train_noise"].mask(df["train_noise"] == df["noise"], "the same noise"))
 
 
-@styled
+@styled()
 def target_confidence(df: pd.DataFrame) -> Figure:
     """Confidence in the true class under the longest noise, a panel per noise; noisy steps are shaded.
 
@@ -142,7 +142,7 @@ def target_confidence(df: pd.DataFrame) -> Figure:
     return fig
 
 
-@styled
+@styled()
 def ood(df: pd.DataFrame, metric: str = "auroc") -> Figure:
     """How well out-of-distribution images are detected, a row per detector, from all steps or from the last one.
 

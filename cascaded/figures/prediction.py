@@ -19,7 +19,7 @@ MARKED = 20
 """Up to this many steps, every step has a marker."""
 
 
-@styled
+@styled()
 def prediction(
     image: UInt8[np.ndarray, "height width 3"],
     network_input: UInt8[np.ndarray, "rows columns channels"],
@@ -73,14 +73,11 @@ def _draw_images(above: Axes, below: Axes, image: np.ndarray, network_input: np.
     faded = (0.38 * image + 0.62 * 255).astype(np.uint8)
     center = np.s_[top : top + kept_height, left : left + kept_width]
     faded[center] = image[center]
-    above.imshow(faded)
-    below.imshow(np.repeat(network_input, 3, axis=2) if network_input.shape[2] == 1 else network_input)
-    for axes, name, (rows, columns, _) in (
-        (above, "image", image.shape),
-        (below, "network input", network_input.shape),
-    ):
+    received = np.broadcast_to(network_input, (*network_input.shape[:2], 3))
+    for axes, name, pixels in ((above, "image", faded), (below, "network input", received)):
+        axes.imshow(pixels)
         axes.set(xticks=[], yticks=[])
-        axes.set_title(f"{name}, {columns} x {rows}", color=MUTED, fontsize="small")
+        axes.set_title(f"{name}, {pixels.shape[1]} x {pixels.shape[0]}", color=MUTED, fontsize="small")
 
 
 def _draw_lines(axes: Axes, probabilities: np.ndarray, classes: Sequence[str], drawn: list[int], step: int) -> None:

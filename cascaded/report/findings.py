@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from cascaded.figures.base import named
 from cascaded.progress import counted
-from cascaded.results.names import NAMES, display_name
+from cascaded.results.compare import bands
+from cascaded.results.names import display_name
 
-CURVE = ["method", "lam", "schedule", "arch", "width", "config", "train_noise"]
 ENOUGH = 0.95
 """With one network, the early step is the first one with this fraction of the final accuracy."""
 
@@ -27,7 +28,7 @@ def findings(table: pd.DataFrame) -> tuple[str, ...]:
 def context(table: pd.DataFrame) -> str:
     """What the first finding was measured on: `700 test images of cifar10, 1 seed per network`."""
     for data, rows in main_rows(table).items():
-        seeds = rows.groupby(CURVE, dropna=False)["seed"].nunique()
+        seeds = bands(rows)["n_seeds"]
         images = counted(int(rows["n_items"].iloc[0]), f"{rows['split'].iloc[0]} image")
         low, high = seeds.min(), seeds.max()
         return f"{images} of {data}, {counted(high, 'seed') if low == high else f'{low} to {high} seeds'} per network."
@@ -45,15 +46,9 @@ def main_rows(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def _curves(rows: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Accuracy per step of every network, as a mean over seeds: TD with the lowest lambda and then CE first."""
-    means = rows.groupby([*CURVE, "x"], dropna=False, sort=False)["value"].mean().reset_index()
-    curves = [(own.iloc[0], own.sort_values("x")["value"].to_numpy()) for _, own in means.groupby(CURVE, dropna=False)]
-    order = ["cascaded-td", "cascaded-ce", *NAMES]
-    curves.sort(key=lambda each: (order.index(each[0]["method"]) if each[0]["method"] in order else 99, each[0]["lam"]))
-    named: dict[str, np.ndarray] = {}
-    for row, curve in curves:
-        named.setdefault(_name(row), curve)
-    return named
+    """Accuracy per step of every network as a mean over seeds, in the order of figures: TD with a low lambda first."""
+    networks = named(bands(rows)).groupby("name", sort=False)
+    return {_name(own.iloc[0]): own.drop_duplicates("x")["value"].to_numpy() for _, own in networks}
 
 
 def _name(row: pd.Series) -> str:

@@ -10,14 +10,9 @@ import numpy as np
 
 from cascaded.figures.images import Row, gallery
 from cascaded.report.page import PageFigure
-from cascaded.report.sections import page_figure
+from cascaded.report.sections import CONTENT, page_figure
 from cascaded.results.galleries import Gallery, read_galleries
 from cascaded.results.names import NAMES, display_name
-
-CAPTION = (
-    "The images that settle first and last, with their class and step. In the paper, fast images are typical views and "
-    "slow ones cluttered, cropped or unusual."
-)
 
 
 def gallery_figures(folders: Sequence[Path], out: Path) -> list[PageFigure]:
@@ -25,7 +20,7 @@ def gallery_figures(folders: Sequence[Path], out: Path) -> list[PageFigure]:
     found: dict[str, Gallery] = {}
     for each in sorted((each for folder in folders for each in _finest(read_galleries(folder))), key=_order):
         found.setdefault(display_name(each.keys["method"], each.keys["lam"], each.keys["schedule"]), each)
-    made = [_figure(name, each, number, out) for number, (name, each) in enumerate(found.items())]
+    made = [_figure(name, each, number, out) for number, (name, each) in enumerate(found.items(), 1)]
     return [replace(made[0], more=tuple(made[1:]))] if made else []
 
 
@@ -43,8 +38,9 @@ def _order(own: Gallery) -> tuple[int, float]:
 def _figure(name: str, own: Gallery, number: int, out: Path) -> PageFigure:
     captions = [_captions(labels, steps, own.classes) for labels, steps in zip(own.labels, own.steps, strict=True)]
     rows: dict[str, Row] = dict(zip(("fastest", "slowest"), zip(own.images, captions, strict=True), strict=True))
-    key = "gallery" if number == 0 else f"gallery-{number + 1}"
-    return page_figure(gallery(rows), key, f"Fastest and slowest images: {name}", CAPTION, out)
+    spec = CONTENT.gallery
+    key = spec.key if number == 1 else f"{spec.key}-{number}"
+    return page_figure(gallery(rows), replace(spec, key=key, title=f"{spec.title}: {name}"), out)
 
 
 def _captions(labels: np.ndarray, steps: np.ndarray, classes: Sequence[str]) -> list[str]:

@@ -52,6 +52,5 @@ def fill_command(name: str, needs: Sequence[RecordingConfig], folders: Sequence[
 
 def missing_activations(places: Sequence[Path]) -> Missing:
     """What the explorer needs."""
-    words = [place.as_posix() for place in places]
-    command = ["cascaded", "record", *words, *to_args(RecordingConfig(activations=EXPLORER_IMAGES), RecordingConfig())]
+    command = ["cascaded", "record", *map(Path.as_posix, places), "--activations", str(EXPLORER_IMAGES)]
     return Missing("activations of the networks, for the explorer", shlex.join(command))

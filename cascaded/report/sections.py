@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -49,8 +50,12 @@ class SectionSpec:
 
 
 @dataclass(frozen=True)
-class _Content:
+class Content:
+    """Everything in `sections.json`: the figure of the first screen, two that are not of the table, and sections."""
+
     first: FigureSpec
+    gallery: FigureSpec
+    schedules: FigureSpec
     sections: tuple[SectionSpec, ...]
 
 
@@ -78,8 +83,8 @@ DRAW: dict[str, Callable[[pd.DataFrame], Figure]] = {
     "stopping-rules": _stopping_rules,
     "taxonomy": figures.taxonomy,
 }
-CONTENT = msgspec.json.decode(Path(__file__).with_name("sections.json").read_bytes(), type=_Content)
-FIRST, SECTIONS = CONTENT.first, CONTENT.sections
+CONTENT = msgspec.json.decode(Path(__file__).with_name("sections.json").read_bytes(), type=Content)
+SECTIONS = CONTENT.sections
 
 
 def draw(specs: Sequence[FigureSpec], table: pd.DataFrame, folder: Path) -> tuple[PageFigure, ...]:
@@ -90,18 +95,17 @@ def draw(specs: Sequence[FigureSpec], table: pd.DataFrame, folder: Path) -> tupl
             figure = DRAW[spec.key](table)
         except InputError:  # the table lacks its numbers; the page lists what is missing
             continue
-        more = draw(spec.more, table, folder)
-        drawn.append(page_figure(figure, spec.key, spec.title, spec.caption, folder, more))
+        drawn.append(page_figure(figure, spec, folder, draw(spec.more, table, folder)))
     return tuple(drawn)
 
 
-def page_figure(
-    figure: Figure, key: str, title: str, caption: str, folder: Path, more: Sequence[PageFigure] = ()
-) -> PageFigure:
+def page_figure(figure: Figure, spec: FigureSpec, folder: Path, more: tuple[PageFigure, ...] = ()) -> PageFigure:
     """Write a figure's files and take it over into the page."""
-    files = {kind: file.name for kind, file in figures.save(figure, folder / key).items()}
-    words = f"{caption}{_uncertainty(figure.data)}"
-    return PageFigure(title, words, figures.inline(figure, key, title), files, tuple(more), numbers(figure.data))
+    files = {kind: file.name for kind, file in figures.save(figure, folder / spec.key).items()}
+    caption = f"{spec.caption}{_uncertainty(figure.data)}"
+    return PageFigure(
+        spec.title, caption, figures.inline(figure, spec.key, spec.title), files, more, numbers(figure.data)
+    )
 
 
 def _uncertainty(data: pd.DataFrame) -> str:
@@ -140,6 +144,12 @@ def _estimates(data: pd.DataFrame, varying: list[str], metric: Metric) -> Iterat
     yield ("network", *varying, metric.label, "95 % interval", "over")
     for row in data.to_dict("records"):
         interval = f"{metric.format(row['low'])} to {metric.format(row['high'])}"
-        over = counted(row["n_seeds"], "seed") if row["interval_over"] == "seeds" else row["interval_over"]
-        known = (interval, over) if over != "none" else ("", "")
-        yield (row["name"], *(str(row[name]) for name in varying), metric.format(row["value"]), *known)
+        over = interval_over(row)
+        known = (metric.format(row["value"]), interval if over else "", over)
+        yield (row["name"], *(str(row[name]) for name in varying), *known)
+
+
+def interval_over(row: Mapping[str, Any]) -> str:
+    """What an interval is over: `3 seeds`, `images`, or "" where there is none."""
+    over = str(row["interval_over"])
+    return counted(int(row["n_seeds"]), "seed") if over == "seeds" else over.replace("none", "")

@@ -14,13 +14,13 @@ from cascaded import __version__
 from cascaded.figures.activations import schedules
 from cascaded.figures.base import named
 from cascaded.files import read_json, write_json
-from cascaded.progress import counted, minutes
+from cascaded.progress import minutes
 from cascaded.report.activations import explorers, find_activations, last_lam
 from cascaded.report.findings import context, findings, main_rows
 from cascaded.report.galleries import gallery_figures
 from cascaded.report.missing import missing_activations, missing_analyses
 from cascaded.report.page import FIGURES, PageFigure, Report, Section, effect, write_page
-from cascaded.report.sections import DRAW, FIRST, SECTIONS, SectionSpec, draw, page_figure
+from cascaded.report.sections import CONTENT, DRAW, draw, interval_over, page_figure
 from cascaded.results.analyzed import Analyzed, find_analyzed
 from cascaded.results.metrics import METRICS
 from cascaded.results.names import display_name
@@ -28,11 +28,6 @@ from cascaded.results.registry import ANALYSES
 from cascaded.results.table import empty, find_files, load
 from cascaded.traces.activations import Activations
 from cascaded.training.runs import is_done, read_metrics, read_run_file
-
-SCHEDULES = (
-    "The same network run in two ways. Serial: a block is computed once, when its input is final. Cascaded: every "
-    "block is updated at every step; the fuller the cell, the closer it is to its final activation."
-)
 
 
 def read_table(places: Sequence[Path]) -> pd.DataFrame:
@@ -69,7 +64,12 @@ def write_report(
     recorded, notes = find_activations(runs)
     notes += [f"{each.name}: {why}" for each in analyzed for why in each.skipped.values()]
     folder = out / FIGURES
-    sections = [_section(spec, table, analyzed, folder, on_progress) for spec in SECTIONS]
+    sections = []
+    for spec in CONTENT.sections:
+        on_progress(spec.title)
+        galleries = gallery_figures([each.folder for each in analyzed], folder) if spec.key == "latency" else []
+        drawn = (*galleries, *draw(spec.figures, table, folder))
+        sections.append(Section(spec.key, spec.title, spec.lead, drawn))
     sections += [*_schedules(recorded, folder), *_not_measured(analyzed, places, notes)]
     report = Report(
         title=title or _title(runs),
@@ -94,28 +94,20 @@ def write_report(
 def _first(table: pd.DataFrame, folder: Path) -> PageFigure | None:
     """Accuracy per step on the data set of the first finding; other data sets are folded away below it."""
     main, *others = main_rows(table).values() or [table.head(0)]
-    first = draw([FIRST], main, folder)
+    spec = CONTENT.first
+    first = draw([spec], main, folder)
     if not first or not others:
         return first[0] if first else None
-    drawn = DRAW[FIRST.key](pd.concat(others))
-    more = page_figure(drawn, f"{FIRST.key}-other-data", "Other data sets", FIRST.caption, folder)
-    return replace(first[0], more=(more,))
-
-
-def _section(
-    spec: SectionSpec, table: pd.DataFrame, runs: Sequence[Analyzed], folder: Path, on_progress: Callable[[str], None]
-) -> Section:
-    on_progress(spec.title)
-    galleries = gallery_figures([run.folder for run in runs], folder) if spec.key == "latency" else []
-    return Section(spec.key, spec.title, spec.lead, (*galleries, *draw(spec.figures, table, folder)))
+    more = replace(spec, key=f"{spec.key}-other-data", title="Other data sets")
+    return replace(first[0], more=(page_figure(DRAW[spec.key](pd.concat(others)), more, folder),))
 
 
 def _schedules(recorded: Sequence[Activations], folder: Path) -> list[Section]:
     for own in (each for each in recorded if len(each.cascaded)):
         figure = schedules({"serial": own.serial, "cascaded": own.cascaded})
         name = display_name(own.provenance.method, last_lam(own.provenance.lam))
-        drawn = page_figure(figure, "schedules", f"Blocks of {name} per step", SCHEDULES, folder)
-        return [Section("schedules", "Two schedules", "", (drawn,))]
+        spec = replace(CONTENT.schedules, title=f"Blocks of {name} per step")
+        return [Section(spec.key, "Two schedules", "", (page_figure(figure, spec, folder),))]
     return []
 
 
@@ -143,22 +135,20 @@ def _claim(row: dict[str, Any]) -> dict[str, Any]:
     """A row of the claims as the page writes it."""
     where = f"{row['data']} {row['split']}{', fine time' if row['time'] == 'fine' else ''}".strip()
     words = [row["label"], " against ".join(filter(None, (row["a"], row["b"]))), where, row["note"]]
-    seeds = counted(int(row["n_seeds"]), "seed") if row["interval_over"] == "seeds" else row["interval_over"]
     paper = effect(row["paper"], float("nan"), float("nan"), row["unit"])
     return {
         **row,
         "what": ", ".join(filter(None, words)) or "not measured by these runs",
         "effect": effect(row["effect"], row["low"], row["high"], row["unit"]),
-        "interval_over": seeds.replace("none", ""),
+        "interval_over": interval_over(row),
         "paper": f"{paper.value} ({row['paper_data']})" if paper else "",
     }
 
 
 def _runs(runs: Sequence[Path]) -> tuple[dict[str, str], ...]:
     """The table of networks, without columns that are empty."""
-    rows = [_run(run) for run in runs]
-    used = [name for name in rows[0] if any(row[name] for row in rows)]
-    return tuple({name: row[name] for name in used} for row in rows)
+    table = pd.DataFrame([_run(run) for run in runs])
+    return tuple(table.loc[:, table.ne("").any()].to_dict("records"))
 
 
 def _run(run: Path) -> dict[str, str]:
