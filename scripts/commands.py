@@ -1,6 +1,6 @@
-"""Every command with its purpose, an example and its options, from what `--help` says: docs/commands.md.
+"""Every command with its purpose, an example and its options, from `--help`: docs/commands.md.
 
-Run: .venv/bin/python scripts/commands.py (a test says so when the page is out of date)
+Run: .venv/bin/python scripts/commands.py (a test fails while the page is out of date)
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from unittest.mock import patch
 
 from cascaded.cli import main as cli
 
@@ -36,7 +36,7 @@ code 2; Ctrl-C in 130, and the same command goes on. What a command writes is on
 
 @dataclass(frozen=True)
 class Help:
-    """What `--help` says.
+    """The help of a command.
 
     Attributes:
         usage: How it is called.
@@ -54,23 +54,9 @@ class Help:
 def printed(command: str) -> str:
     """The help of a command, on lines wide enough to break nothing."""
     out = io.StringIO()
-    with wide(), redirect_stdout(out), suppress(SystemExit):
+    with patch.dict(os.environ, COLUMNS="4000"), redirect_stdout(out), suppress(SystemExit):
         cli.run([command, "--help"])
     return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
-
-
-@contextmanager
-def wide() -> Iterator[None]:
-    """Have a terminal of any width, as far as help texts can tell."""
-    before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = "4000"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["COLUMNS"]
-        else:
-            os.environ["COLUMNS"] = before
 
 
 def parsed(text: str) -> Help:
@@ -91,36 +77,36 @@ def entries_of(box: str) -> list[tuple[str, str]]:
         if not line.strip(" -"):
             continue
         if len(line) - len(line.lstrip()) <= 2:
-            name, _, told = line.strip().partition("  ")
-            entries.append((name, told.strip()))
+            name, _, text = line.strip().partition("  ")
+            entries.append((name, text.strip()))
         else:
-            name, told = entries[-1]
-            entries[-1] = (name, f"{told} {line.strip()}".strip())
+            name, text = entries[-1]
+            entries[-1] = (name, f"{text} {line.strip()}".strip())
     return entries
 
 
 def worded(entry: tuple[str, str]) -> tuple[str, str]:
     """An option as the page has it, with its default where that says something: `--width`, and its kind beside it."""
-    name, told = entry
-    told, _, default = told.removesuffix(")").rpartition(" (default:") if "(default:" in told else (told, "", "")
+    name, text = entry
+    text, _, default = text.removesuffix(")").rpartition(" (default:") if "(default:" in text else (text, "", "")
     default = default.strip().strip("'")
     short, _, name = name.rpartition(", --") if re.match(r"-\w .+, --", name) else ("", "", name)
     if short:
-        flag, told = worded((f"--{name}", entry[1]))
-        return f"`{short.split()[0]}`, {flag}", told
+        flag, text = worded((f"--{name}", entry[1]))
+        return f"`{short.split()[0]}`, {flag}", text
     on, _, off = name.partition(", --no-")
     if off:
-        return (f"`--[no-]{off}`", f"{told} Default: yes.") if default == "True" else (f"`{on}`", told)
+        return (f"`--[no-]{off}`", f"{text} Default: yes.") if default == "True" else (f"`{on}`", text)
     flag, _, kind = name.replace("{None}|", "").replace("{None,", "{").partition(" ")
     several = re.fullmatch(r"\[(.+) \[\1 \.\.\.\]\]", kind)
     kind = f"{several[1]}..." if several else kind
-    told = told.replace("(required)", "").strip()
+    text = text.replace("(required)", "").strip()
     if choices := re.search(r"\{(.+?)\}", kind or flag):
-        told += " One of " + ", ".join(f"`{each}`" for each in choices[1].split(",")) + "."
+        text += " One of " + ", ".join(f"`{each}`" for each in choices[1].split(",")) + "."
         flag, kind = (flag, "...") if several else (flag, "")
         flag = "ACTION" if flag.startswith("{") else flag
-    told += f" Default: `{default}`." if default not in ("", "None") else ""
-    return f"`{flag}` {kind}".strip(), told
+    text += f" Default: `{default}`." if default not in ("", "None") else ""
+    return f"`{flag}` {kind}".strip(), text
 
 
 def section(command: str, purpose: str, found: Help, before: dict[str, Help]) -> str:
@@ -133,9 +119,9 @@ def section(command: str, purpose: str, found: Help, before: dict[str, Help]) ->
         if len(same) >= SHARED:
             first, last = (flag.split("`")[1] for flag in (same[0], same[-1]))
             parts.append(f"It takes the options of [{other}](#{other}) from `{first}` to `{last}`, and these:")
-            options = {flag: told for flag, told in options.items() if flag not in same}
+            options = {flag: text for flag, text in options.items() if flag not in same}
             break
-    rows = [f"| {flag} | {escaped(told)} |" for flag, told in options.items()]
+    rows = [f"| {flag} | {escaped(text)} |" for flag, text in options.items()]
     parts.append("\n".join(["| option | what it does |", "| --- | --- |", *rows]))
     return "\n\n".join(parts)
 

@@ -50,7 +50,7 @@ def draw_figures(folder: Path) -> dict[str, str]:
             if fig := _drawn(draw, rows):
                 name = f"{experiment.name}.svg"
                 figures.save(fig, folder / experiment.name, kinds=("svg",))
-                captions.setdefault(name, f"{experiment.title} ({experiment.place} of the paper).")
+                captions.setdefault(name, f"{experiment.title}.")
     return captions
 
 

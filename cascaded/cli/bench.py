@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from cascaded.errors import InputError
+from cascaded.files import check_writable, write_json
+from cascaded.progress import progress, table, wide_console
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from cascaded.bench.compare import Measurement, Setting
 
-COLUMNS = ("time", "of cascade's", "faster than loop", "times serial", "memory", "of loop's", "operations", "of loop's")
 CAPTION = (
     "loop: the published method, the whole network at every step. serial: one ordinary pass. cascade: this library; "
     "plain convolutions: without its own convolution for small maps. input pipeline: preparing a training batch."
@@ -55,8 +53,10 @@ def bench(
         json: Also write all measurements to this file.
     """
     _check(width, batch_size, image_size, repeats, threads, record)
+    if json is not None and json.is_dir():
+        raise InputError(f"--json is {json}, a folder: give the name of a file in it")
     if json is not None:
-        _check_writable(json)
+        check_writable(json.parent)
     from cascaded.bench.compare import Setting
 
     tasks: tuple[Literal["train"], Literal["evaluate"]] = ("train", "evaluate")
@@ -83,23 +83,10 @@ def _check(
         )
 
 
-def _check_writable(file: Path) -> None:
-    """Refuse a file that cannot be written before the measurements, not after."""
-    if file.is_dir():
-        raise InputError(f"--json is {file}, a folder: give the name of a file in it")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=file.parent).close()
-    except OSError as error:
-        raise InputError(f"--json is {file}, which cannot be written ({error.strerror}): give another file") from error
-
-
 def _measure(
     settings: list[Setting], repeats: int, memory: bool, json: Path | None
 ) -> dict[Setting, dict[str, Measurement]]:
     from cascaded.bench.compare import IMPLEMENTATIONS, compare, summary
-    from cascaded.files import write_json
-    from cascaded.progress import progress
 
     results = {}
     with progress("benchmark", len(settings) * len(IMPLEMENTATIONS) * (repeats + 1 + int(memory))) as bar:
@@ -115,7 +102,6 @@ def _record(arch: str, widths: tuple[int, ...], image_size: int, items: int, thr
     import torch
 
     from cascaded.bench.recording import time_analyses, time_recording
-    from cascaded.progress import progress
 
     torch.set_num_threads(threads)
     with progress("recording", 2 * items * len(widths)) as bar:
@@ -125,11 +111,11 @@ def _record(arch: str, widths: tuple[int, ...], image_size: int, items: int, thr
 
 def _print(results: dict[Setting, dict[str, Measurement]], recorded: dict[str, Any], json: Path | None) -> None:
     from cascaded.bench.compare import summary
-    from cascaded.files import write_json
-    from cascaded.progress import wide_console
 
     console = wide_console()
-    console.print(_table(results))
+    rows = _rows(results)
+    console.print(table(rows, numbers=list(rows[0])[4:]))
+    console.print(CAPTION)
     for each in recorded.get("recording", []):
         console.print(
             f"recording {each['items']:,} images at width {each['width']}: {each['record']:.1f} s, "
@@ -142,31 +128,32 @@ def _print(results: dict[Setting, dict[str, Measurement]], recorded: dict[str, A
         console.print(f"wrote {json}")
 
 
-def _table(results: dict[Setting, dict[str, Measurement]]) -> Table:
+def _rows(results: dict[Setting, dict[str, Measurement]]) -> list[dict[str, str]]:
     """One row per implementation and setting: what was measured, and the ratios."""
-    from rich import box
-    from rich.table import Table
-
     from cascaded.bench.compare import PIPELINE, ratios
 
-    table = Table("task", "width", "batch size", "implementation", box=box.SIMPLE_HEAD, caption=CAPTION)
-    for column in COLUMNS:
-        table.add_column(column, justify="right")
+    rows = []
     for setting, measured in results.items():
         relative = ratios(measured)
-        first = [setting.task, str(setting.width), str(setting.batch_size)]
+        about = {"task": setting.task, "width": str(setting.width), "batch size": str(setting.batch_size)}
         for name, each in measured.items():
+            shown = f"[bold]{name}[/]" if name == "cascade" else name
             cells = _cells(each, relative[name])
-            style = "bold" if name == "cascade" else ""
-            table.add_row(*first, name, *(cells[:2] if name == PIPELINE else cells), style=style)
-            first = [""] * len(first)
-        table.add_section()
-    return table
+            if name == PIPELINE:  # it has no memory and no operations, and no counterpart in the loop
+                cells = {heading: cells[heading] for heading in ("time", "of cascade's")}
+            rows.append({**about, "implementation": shown, **cells})
+            about = {}
+    return rows
 
 
-def _cells(each: Measurement, ratio: dict[str, float | None]) -> list[str]:
-    memory = "" if each.peak_bytes is None else f"{each.peak_bytes / 2**20:,.0f} MiB"
-    fraction = "" if ratio["memory_of_loop"] is None else f"{ratio['memory_of_loop']:.2f}"
-    speed = [f"{each.median_seconds * 1000:,.1f} ms", f"{ratio['time_of_cascade']:.3f}"]
-    speed += [f"{ratio['speedup_over_loop']:.2f} x", f"{ratio['time_of_serial']:.2f} x"]
-    return [*speed, memory, fraction, f"{each.operations / 1e9:,.2f} G", f"{ratio['operations_of_loop']:.2f}"]
+def _cells(each: Measurement, ratio: dict[str, float | None]) -> dict[str, str]:
+    return {
+        "time": f"{each.median_seconds * 1000:,.1f} ms",
+        "of cascade's": f"{ratio['time_of_cascade']:.3f}",
+        "faster than loop": f"{ratio['speedup_over_loop']:.2f} x",
+        "times serial": f"{ratio['time_of_serial']:.2f} x",
+        "memory": "" if each.peak_bytes is None else f"{each.peak_bytes / 2**20:,.0f} MiB",
+        "memory of loop's": "" if ratio["memory_of_loop"] is None else f"{ratio['memory_of_loop']:.2f}",
+        "operations": f"{each.operations / 1e9:,.2f} G",
+        "operations of loop's": f"{ratio['operations_of_loop']:.2f}",
+    }

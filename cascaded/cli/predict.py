@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 from tyro.conf import Positional
 
-from cascaded.errors import InputError
-from cascaded.shell import help_default, program
+from cascaded.cli.usage import check_given
+from cascaded.errors import InputError, at_least
+from cascaded.shell import help_default
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,10 @@ def predict(
         figure: Write figures.
         json: Print one line of JSON per image, with all probabilities, and nothing else.
     """
-    _check(images, threshold, top)
+    check_given(images, "image", "predict photo.jpg")
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise InputError(f"--threshold is {threshold:g}: give a probability from 0 to 1, such as 0.9")
+    at_least(1, **{"--top": top})
     from cascaded.hub.load import load
     from cascaded.runtime.images import figure_files, find_images, read_image
     from cascaded.runtime.predict import predict
@@ -76,15 +80,6 @@ def predict(
     if errors:
         several = f"{len(errors)} of {len(files)} images cannot be read, the first: " if len(errors) > 1 else ""
         raise InputError(f"{several}{errors[0]}")
-
-
-def _check(images: tuple[Path, ...], threshold: float | None, top: int) -> None:
-    if not images:
-        raise InputError(f"no image is given: give one, as in {program()} predict photo.jpg")
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise InputError(f"--threshold is {threshold:g}: give a probability from 0 to 1, such as 0.9")
-    if top < 1:
-        raise InputError(f"--top is {top}: give at least 1")
 
 
 def _draw(file: Path, image: UserImage, result: Prediction, model: str, shape: Sequence[int], top: int) -> None:

@@ -116,8 +116,7 @@ def _reproduce(works: Sequence[Reproduction], num_workers: int | None, console: 
 
 def _show(outcome: Outcome, work: Reproduction, seconds: float, console: Console) -> None:
     experiment = work.experiment
-    title = f"{experiment.title} ({experiment.place} of the paper)"
-    console.print(estimates_table(outcome.table, title))
+    console.print(estimates_table(outcome.table, experiment.title))
     for note in outcome.notes:
         print_line(console, f"note: {note}")
     figures = counted(sum(file.suffix == ".svg" for file in outcome.files), "figure")
@@ -200,7 +199,6 @@ def _listing(scale: str, out: Path) -> Table:
                 {
                     "name": name,
                     "shows": experiment.title,
-                    "in the paper": experiment.place,
                     "data": ", ".join(dict.fromkeys(_source(network.data) for network in work.networks)),
                     "trained": f"{sum(map(is_done, folders))} of {len(folders)}",
                     "results": str(places[0]) if places else "none",

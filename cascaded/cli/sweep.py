@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,7 +14,7 @@ import tyro
 from rich.markup import escape
 from tyro.conf import DisallowNone, Fixed, Suppress
 
-from cascaded.cli.train import given_in
+from cascaded.cli.train import given_in, print_notes
 from cascaded.cli.usage import value_of
 from cascaded.errors import InputError, at_least
 from cascaded.files import check_writable
@@ -98,8 +97,11 @@ def sweep(
         own = read_config(started.folder)
         shared = replace(shared, **{name: getattr(own, name) for name in FITTED if name not in given})
     elif not dry_run and recipe == "laptop":  # a dry run needs no data: it may not be here yet
+        from cascaded.training.fit import fit
+
         check_writable(out)
-        shared = _fitted(jobs[0].config, given)
+        shared, notes = fit(jobs[0].config, given)  # the same for all runs
+        print_notes(notes)
     jobs = plan(shared, methods, lam, seeds, out, folds)
     recording = RecordingConfig(split="validation", kernel=kernel, steps=steps, embeddings=True, dtype=dtype)
     if folds is not None:
@@ -141,16 +143,6 @@ def prepare(words: Sequence[str]) -> Callable[..., None]:
     recipe = RECIPES.get(value_of(words, "--recipe") or "laptop", RECIPES["laptop"])
     shared = SharedConfig(**{field.name: getattr(recipe, field.name) for field in fields(RunConfig)})
     return partial(sweep, config=shared, given=given_in(words))
-
-
-def _fitted(config: RunConfig, given: Sequence[str]) -> RunConfig:
-    """Batch size and epochs chosen once, so that they are the same for all runs."""
-    from cascaded.training.fit import fit
-
-    config, lines = fit(config, given)
-    for line in lines:
-        print(line, file=sys.stderr)
-    return config
 
 
 def _run(

@@ -83,7 +83,7 @@ def train(
         torch.use_deterministic_algorithms(True)
     try:
         metrics = train_run(
-            config, folder, execution, init_from=start, resume=bool(resume), on_begin=lambda: _print(notes)
+            config, folder, execution, init_from=start, resume=bool(resume), on_begin=lambda: print_notes(notes)
         )
     except StoppedError as stopped:
         raise KeyboardInterrupt(f"{stopped}: resume it with {resume_command(folder)}") from stopped
@@ -127,7 +127,8 @@ def _is_main() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def _print(notes: Sequence[str]) -> None:
+def print_notes(notes: Sequence[str]) -> None:
+    """Print lines on stderr."""
     for line in notes:
         print(line, file=sys.stderr)
 

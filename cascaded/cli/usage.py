@@ -23,33 +23,14 @@ except ImportError:
     tyro_errors = None
 
 RENAMED_COMMANDS = {"clock": "latency", "crossval": "sweep --folds 10"}
-RENAMED = {
-    "--again": ("--overwrite",),
-    "--as-is": ("--no-train",),
-    "--batch": ("--batch-size",),
-    "--decay": ("--weight-decay",),
-    "--draw": ("--figure",),
-    "--no-draw": ("--no-figure",),
-    "--data-limit": ("--max-images",),
-    "--failing": ("--unsettled-fraction",),
-    "--fine": ("--kernel",),
-    "--half": ("--dtype float16",),
-    "--held-out": ("--val-fraction",),
-    "--image": ("--image-column",),
-    "--jobs": ("--num-workers",),
-    "--label": ("--label-column",),
-    "--limit": ("--max-images",),
-    "--model": ("--method", "--methods", "--arch"),
-    "--models": ("--methods", "--arch"),
-    "--network": ("--arch",),
-    "--noisy": ("--noise-frames",),
-    "--rate": ("--lr",),
-    "--schedule": ("--lr-schedule",),
-    "--size": ("--image-size",),
-    "--start": ("--init-from",),
-    "--states": ("--activations",),
-    "--stop": ("--threshold",),
-}
+RENAMED = """
+again: overwrite; as-is: no-train; batch: batch-size; data-limit: max-images; decay: weight-decay; draw: figure;
+failing: unsettled-fraction; fine: kernel; half: dtype float16; held-out: val-fraction; image: image-column;
+jobs: num-workers; label: label-column; limit: max-images; model: method, methods, arch; models: methods, arch;
+network: arch; no-draw: no-figure; noisy: noise-frames; rate: lr; schedule: lr-schedule; size: image-size;
+start: init-from; states: activations; stop: threshold
+"""
+RENAMED_OPTIONS = {old: new for old, _, new in (each.strip().partition(": ") for each in RENAMED.split(";"))}
 """Options of version 0.1 and their new names, of which a command has one."""
 Runs = Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")]
 """Folders of runs, of which a command needs at least one."""
@@ -129,9 +110,9 @@ def _unknown(function: Callable[..., Any], name: str, words: Sequence[str]) -> s
         option = word.partition("=")[0].replace("_", "-")
         if option in known or not re.match(r"--?[a-zA-Z]", option):
             continue
-        for new in RENAMED.get(option, ()):
-            if new.split()[0] in known:
-                return f"{option} is called {new}"
+        for new in RENAMED_OPTIONS.get(option.removeprefix("--"), "").split(", "):
+            if f"--{new.split(' ')[0]}" in known:
+                return f"{option} is called --{new}"
         near = [each for each in known if each.startswith(option)] or get_close_matches(option, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"see {program()} {name} --help"
         return f"there is no option {option} of cascaded {name}: {hint}"

@@ -72,8 +72,7 @@ class Experiment:
 
     Attributes:
         name: As on the command line.
-        title: What it shows.
-        place: Where it is in the paper.
+        title: What it shows, and where it is in the paper.
         networks: What is trained for it at the paper's scale; a smaller scale leaves some out.
         recordings: What is recorded; the scale sets numbers of images, steps and trials.
         analyses: What is computed from the recordings.
@@ -85,7 +84,6 @@ class Experiment:
 
     name: str
     title: str
-    place: str
     networks: tuple[Network, ...]
     recordings: tuple[RecordingConfig, ...] = (COARSE,)
     analyses: tuple[str, ...] = ("speed_accuracy",)
@@ -118,16 +116,14 @@ SIX = (
 _ALL = (
     Experiment(
         "table-lambda",
-        "Final accuracy by lambda",
-        "figure 3, appendix table",
+        "Final accuracy by lambda (figure 3, appendix table of the paper)",
         _cascades(*SETS, lams=LAMBDAS),
         figures=(figures.lambda_effect,),
         beside_paper=True,
     ),
     Experiment(
         "speed-accuracy",
-        "Speed and accuracy of six models with a confidence threshold",
-        "figure 4",
+        "Speed and accuracy of six models with a confidence threshold (figure 4 of the paper)",
         SIX,
         (COARSE, SERIAL),
         metrics=("area", "cost_to_95"),
@@ -136,8 +132,7 @@ _ALL = (
     ),
     Experiment(
         "deadline",
-        "Accuracy per step: one deadline for all images",
-        "appendix",
+        "Accuracy per step: one deadline for all images (appendix of the paper)",
         SIX,
         (COARSE, SERIAL),
         metrics=("area", "cost_to_95"),
@@ -146,8 +141,7 @@ _ALL = (
     ),
     Experiment(
         "serial-td0",
-        "Serial networks trained with TD(0)",
-        "appendix",
+        "Serial networks trained with TD(0) (appendix of the paper)",
         (*(replace(each, lam=0.0) for each in MULTIHEAD), *MULTIHEAD, *_cascades(*SETS, ce=False)),
         metrics=("accuracy", "area"),
         where="rule != 'deadline'",
@@ -155,8 +149,7 @@ _ALL = (
     ),
     Experiment(
         "images",
-        "Images with low and high latency",
-        "figure 2",
+        "Images with low and high latency (figure 2 of the paper)",
         CIFAR100,
         (FINE,),
         ("selection_latency",),
@@ -165,8 +158,7 @@ _ALL = (
     ),
     Experiment(
         "prototypicality",
-        "Latency and prototypicality",
-        "table 1",
+        "Latency and prototypicality (table 1 of the paper)",
         TD_CE + tuple(replace(network, folds=FOLDS) for network in TD_CE),
         (FINE, VALIDATION),
         ("prototypicality",),
@@ -176,8 +168,7 @@ _ALL = (
     ),
     Experiment(
         "taxonomy",
-        "The coarse class before the fine one",
-        "figure 5",
+        "The coarse class before the fine one (figure 5 of the paper)",
         CIFAR100,
         analyses=("taxonomic_compliance",),
         metrics=("first_step_at_0.35", "compliance_mean", "compliance_above_chance"),
@@ -185,8 +176,7 @@ _ALL = (
     ),
     Experiment(
         "noise-persistent",
-        "Persistent noise",
-        "table 2, left",
+        "Persistent noise (table 2, left of the paper)",
         NOISY,
         (PERSISTENT, replace(PERSISTENT, schedule="serial")),
         ("persistent_noise",),
@@ -195,8 +185,7 @@ _ALL = (
     ),
     Experiment(
         "noise-transient",
-        "Transient noise",
-        "table 2, right",
+        "Transient noise (table 2, right of the paper)",
         NOISY,
         (TRANSIENT, replace(TRANSIENT, schedule="serial")),
         ("transient_noise",),
@@ -206,8 +195,7 @@ _ALL = (
     ),
     Experiment(
         "ood",
-        "Out-of-distribution images detected from the outputs of all steps",
-        "figure 7, appendix table",
+        "Out-of-distribution images detected from the outputs of all steps (figure 7, appendix table of the paper)",
         TD,
         (FINE, VALIDATION, *OOD),
         ("out_of_distribution",),
@@ -218,8 +206,7 @@ _ALL = (
     ),
     Experiment(
         "stopping",
-        "When to stop: learned stopper, confidence threshold, deadline",
-        "appendix",
+        "When to stop: learned stopper, confidence threshold, deadline (appendix of the paper)",
         TD,
         (FINE, VALIDATION),
         ("learned_stopper",),
@@ -228,15 +215,16 @@ _ALL = (
     ),
     Experiment(
         "terriers",
-        "Ten breeds of terriers in high resolution",
-        "appendix",
+        "Ten breeds of terriers in high resolution (appendix of the paper)",
         (*_cascades("terriers", lams=(0.0, 0.55, 1.0), ce=False), Network("serial-td-multihead", 1.0, "terriers")),
         metrics=("accuracy", "cost_to_accuracy_50"),
         where="rule != 'deadline'",
         figures=(figures.speed_accuracy, figures.accuracy_per_step),
         beside_paper=True,
     ),
-    Experiment("run-time", "Training time", "appendix table", TD_CE, (), ("run_time",), ("training_hours",)),
+    Experiment(
+        "run-time", "Training time (appendix table of the paper)", TD_CE, (), ("run_time",), ("training_hours",)
+    ),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 CLAIMS, ALL = "claims", "all"
@@ -252,7 +240,6 @@ SHIPPED: dict[str, tuple[MethodName, float | None]] = {
 DEMO = Experiment(
     "demo",
     "Networks that come with the package on 1,000 photographs, and one that is trained here",
-    "",
     (
         *(Network(*each, shipped=name, test_data="cifar10-sample") for name, each in SHIPPED.items()),
         Network("cascaded-td", 0.0, "digits"),

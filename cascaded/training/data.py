@@ -182,11 +182,6 @@ def _load_test(config: RunConfig, images: Images) -> Images | None:
 
 def _augment(own: Augment, config: RunConfig) -> Augment:
     """The data set's own augmentation with the configured changes; noise replaces cut-out."""
-    cutout = own.cutout if config.noise is None else 0
-    return replace(
-        own,
-        pad=own.pad if config.pad is None else config.pad,
-        flip=own.flip if config.flip is None else config.flip,
-        cutout=cutout if config.cutout is None else config.cutout,
-        noise=None if config.noise is None else make_noise(config.noise),
-    )
+    noise = {} if config.noise is None else {"cutout": 0, "noise": make_noise(config.noise)}
+    given = {name: getattr(config, name) for name in ("pad", "flip", "cutout")}
+    return replace(own, **noise | {name: value for name, value in given.items() if value is not None})

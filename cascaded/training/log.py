@@ -33,7 +33,9 @@ class MetricsLogger:
         with ExitStack() as stack:
             events, is_main = None, trainer.processes.is_main
             if tensorboard and is_main:
-                events = _events(folder / "tensorboard", purge_step=trainer.position.step)
+                from torch.utils.tensorboard import SummaryWriter
+
+                events = SummaryWriter(folder / "tensorboard", purge_step=trainer.position.step)
                 stack.callback(events.close)
             done = trainer.position.step
             display = stack.enter_context(progress(folder.as_posix(), trainer.steps, done, quiet=not is_main))
@@ -120,19 +122,11 @@ def summarise(accuracy: list[float]) -> str:
     return ", ".join([first, *others])
 
 
-def check_tensorboard(wanted: bool = True) -> None:
+def check_tensorboard() -> None:
     """Refuse `--tensorboard` if the package is missing."""
     try:
-        if wanted:
-            import torch.utils.tensorboard  # noqa: F401
+        import torch.utils.tensorboard  # noqa: F401
     except (ImportError, RuntimeError) as error:
         raise InputError(
             f"--tensorboard needs a package that is not installed ({error}): pip install 'cascaded[tensorboard]'"
         ) from error
-
-
-def _events(folder: Path, purge_step: int) -> Any:
-    check_tensorboard()
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(folder, purge_step=purge_step)

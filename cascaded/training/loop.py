@@ -60,7 +60,8 @@ def train(
             # whatever can be refused is refused before anything is written: a refused run leaves no folder and no lock
             if processes.is_main:
                 enter(folder, config, resume)
-                check_tensorboard(execution.tensorboard)
+                if execution.tensorboard:
+                    check_tensorboard()
             batches = load_batches(config, processes, device)
             net = build(config, len(batches.images.classes), batches.images.images.shape[1:]).to(device)
             if processes.is_main and config.init_from is not None and not checkpoint_places(folder):
