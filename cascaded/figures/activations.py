@@ -34,6 +34,7 @@ def schedules(activations: Mapping[str, Float[np.ndarray, "steps blocks"]]) -> F
         alpha = np.nan_to_num(np.clip(shades.T, 0, 1))
         cells = np.concatenate([np.broadcast_to(to_rgb(color), (blocks, steps, 3)), alpha[..., None]], axis=-1)
         edges = (np.arange(steps + 1) + 0.5, np.arange(blocks + 1) + 0.5)
+        ax.grid(False)  # the cells have edges
         ax.pcolormesh(*edges, cells, edgecolors=GRID, linewidth=0.8)
         ax.title.set_color(text_color(color))
         ax.set(xlabel="step", ylabel="block")

@@ -64,12 +64,7 @@ def write_report(
     recorded, notes = find_activations(runs)
     notes += [f"{each.name}: {why}" for each in analyzed for why in each.skipped.values()]
     folder = out / FIGURES
-    sections = []
-    for spec in CONTENT.sections:
-        on_progress(spec.title)
-        galleries = gallery_figures([each.folder for each in analyzed], folder) if spec.key == "latency" else []
-        drawn = (*galleries, *draw(spec.figures, table, folder))
-        sections.append(Section(spec.key, spec.title, spec.lead, drawn))
+    sections = _sections(table, analyzed, folder, on_progress)
     sections += [*_schedules(recorded, folder), *_not_measured(analyzed, places, notes)]
     report = Report(
         title=title or _title(runs),
@@ -100,6 +95,17 @@ def _first(table: pd.DataFrame, folder: Path) -> PageFigure | None:
         return first[0] if first else None
     more = replace(spec, key=f"{spec.key}-other-data", title="Other data sets")
     return replace(first[0], more=(page_figure(DRAW[spec.key](pd.concat(others)), more, folder),))
+
+
+def _sections(
+    table: pd.DataFrame, runs: Sequence[Analyzed], folder: Path, on_progress: Callable[[str], None]
+) -> list[Section]:
+    made = []
+    for spec in CONTENT.sections:
+        on_progress(spec.title)
+        galleries = gallery_figures([run.folder for run in runs], folder) if spec.key == "latency" else []
+        made.append(Section(spec.key, spec.title, spec.lead, (*galleries, *draw(spec.figures, table, folder))))
+    return made
 
 
 def _schedules(recorded: Sequence[Activations], folder: Path) -> list[Section]:
