@@ -16,7 +16,7 @@ PATIENCE = 300.0
 def forked(work: Callable[[], object]) -> int:
     """Do something in a process of its own, which says nothing and is not waited for.
 
-    Its code is 0, or what it asked to exit with, or 1 where it raised anything else.
+    Its code is 0, or that of its SystemExit, or 1 if it raised anything else.
 
     Args:
         work: What to do there.
@@ -28,14 +28,14 @@ def forked(work: Callable[[], object]) -> int:
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
         work()
         code = 0
-    except SystemExit as asked:
-        code = asked.code if isinstance(asked.code, int) else int(asked.code is not None)
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     finally:
         os._exit(code)
 
 
 def is_going(child: int) -> bool:
-    """Whether a process that was started here has not ended yet; its code can still be asked for."""
+    """Whether a process that was started here has not ended yet; its code can still be read."""
     return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
 

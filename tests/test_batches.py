@@ -67,9 +67,9 @@ def test_the_recipe_changes_the_augmentation_that_the_data_brings():
 
 
 def test_images_are_normalised_with_the_statistics_of_the_training_images():
-    shown = torch.cat([x for x, _ in batches_of().eval_batches(batches_of().images, batches_of().train)])
-    assert shown.mean().item() == pytest.approx(0, abs=1e-4)
-    assert shown.std().item() == pytest.approx(1, abs=1e-3)
+    images = torch.cat([x for x, _ in batches_of().eval_batches(batches_of().images, batches_of().train)])
+    assert images.mean().item() == pytest.approx(0, abs=1e-4)
+    assert images.std().item() == pytest.approx(1, abs=1e-3)
 
 
 def test_nothing_held_out_is_nothing_to_validate():

@@ -38,54 +38,54 @@ import io, json, sys
 from contextlib import redirect_stdout
 from cascaded.cli.main import main
 
-told = {}
+output = {}
 for words in json.loads(sys.argv[1]):
     sys.argv, code = ["cascaded", *words], 0
-    with redirect_stdout(io.StringIO()) as said:
+    with redirect_stdout(io.StringIO()) as printed:
         try:
             main()
         except SystemExit as ended:
             code = ended.code
-    told[" ".join(words)] = code, said.getvalue(), "torch" in sys.modules
-print(json.dumps(told))
+    output[" ".join(words)] = code, printed.getvalue(), "torch" in sys.modules
+print(json.dumps(output))
 """
 HELP = [["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)]
 
 
 @pytest.fixture(scope="module")
 def helped():
-    """Of each way to ask for help the exit code, what is said, and whether torch is there then; all in one process."""
+    """Exit code, output and whether torch was imported, for every way to get help; all in one process."""
     command = [sys.executable, "-c", HELPING, json.dumps(HELP)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout)
 
 
 def test_help_lists_every_command_with_an_example(helped):
-    code, told, _ = helped["--help"]
+    code, output, _ = helped["--help"]
     assert code == 0
-    assert all(name in told for name in COMMANDS)
-    assert "Example:" in told
+    assert all(name in output for name in COMMANDS)
+    assert "Example:" in output
 
 
 def test_a_reader_who_has_had_enough_sees_no_traceback():
     reading, writing = os.pipe()
     os.close(reading)
-    told = started("--help", stdout=writing, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    output = started("--help", stdout=writing, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     os.close(writing)
-    assert told.returncode == 141
-    assert told.stderr == ""
+    assert output.returncode == 141
+    assert output.stderr == ""
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example(name, helped):
-    code, told, _ = helped[f"{name} --help"]
+    code, output, _ = helped[f"{name} --help"]
     assert code == 0
-    assert f"Example: cascaded {name}" in told
+    assert f"Example: cascaded {name}" in output
 
 
 @pytest.mark.parametrize("name", ["predict", "models", "latency"])
 def test_help_shows_what_happens_by_default_and_never_none(name, helped):
-    _, told, _ = helped[f"{name} --help"]
-    words = " ".join(told.replace("│", " ").split())
+    _, output, _ = helped[f"{name} --help"]
+    words = " ".join(output.replace("│", " ").split())
     assert "(default:" in words
     assert "(default: None)" not in words
     assert "(default: )" not in words
@@ -133,16 +133,16 @@ def test_wrong_commands_end_in_a_sentence_and_exit_code_two(arguments, message, 
     with pytest.raises(SystemExit) as ended:
         cascaded(*arguments)
     assert ended.value.code == 2
-    told = capsys.readouterr().err
-    assert message in told
-    assert told.startswith("cascaded: ")
-    assert told.count("\n") == 1
+    output = capsys.readouterr().err
+    assert message in output
+    assert output.startswith("cascaded: ")
+    assert output.count("\n") == 1
 
 
 def test_a_wrong_command_shows_no_traceback():
-    told = started("bench", "--width", "0")
-    assert told.returncode == 2
-    assert told.stderr == "cascaded: --width is 0: give numbers of at least 1\n"
+    output = started("bench", "--width", "0")
+    assert output.returncode == 2
+    assert output.stderr == "cascaded: --width is 0: give numbers of at least 1\n"
 
 
 def test_train_from_nothing_then_again(tmp_path, cascaded, capsys):
@@ -161,9 +161,9 @@ def test_train_from_nothing_then_again(tmp_path, cascaded, capsys):
         "--out",
     ]
     cascaded(*words, str(tmp_path / "runs"))
-    told = capsys.readouterr().out
-    assert "test accuracy" in told
-    assert f"wrote {tmp_path / 'runs' / '0'}" in told
+    output = capsys.readouterr().out
+    assert "test accuracy" in output
+    assert f"wrote {tmp_path / 'runs' / '0'}" in output
     with pytest.raises(SystemExit) as ended:
         cascaded(*words, str(tmp_path / "runs"))
     assert ended.value.code == 2

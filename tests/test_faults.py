@@ -70,17 +70,17 @@ def typed(words: list[object], limit: int | None = None, bound: bool = False) ->
 
     child = forked(work)
     os.close(writing)
-    with os.fdopen(reading) as said:
-        text = said.read()
+    with os.fdopen(reading) as output:
+        text = output.read()
     return code_of(child), text
 
 
-def check_refused(code: int, said: str) -> None:
+def check_refused(code: int, output: str) -> None:
     """One sentence that says what cannot be written, and no traceback."""
-    assert code == 2, said
-    assert "Traceback" not in said
-    (sentence,) = [line for line in said.splitlines() if line.startswith("cascaded: ")]
-    assert "cannot be" in sentence or "is a file" in sentence, said
+    assert code == 2, output
+    assert "Traceback" not in output
+    (sentence,) = [line for line in output.splitlines() if line.startswith("cascaded: ")]
+    assert "cannot be" in sentence or "is a file" in sentence, output
 
 
 Command = Callable[[Path, Path], list[object]]
@@ -125,8 +125,8 @@ def made(tiny_run, tmp_path, data, monkeypatch) -> Path:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_full_disk_ends_in_a_sentence_and_leaves_what_was_there(name, made, tmp_path):
     before = contents(made)
-    code, said = typed(COMMANDS[name](made, tmp_path / "out"), FULL)
-    check_refused(code, said)
+    code, output = typed(COMMANDS[name](made, tmp_path / "out"), FULL)
+    check_refused(code, output)
     after = contents(made)
     assert {file: after.get(file) for file in before} == before
     left = [file for file in (*after, *contents(tmp_path / "out")) if ".part" in file]
@@ -136,8 +136,8 @@ def test_a_full_disk_ends_in_a_sentence_and_leaves_what_was_there(name, made, tm
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("record", "analyse")])
 def test_a_place_below_a_file_is_refused_in_a_sentence(name, made, tmp_path):
     (tmp_path / "file").write_text("mine")
-    code, said = typed(COMMANDS[name](made, tmp_path / "file" / "out"))
-    check_refused(code, said)
+    code, output = typed(COMMANDS[name](made, tmp_path / "file" / "out"))
+    check_refused(code, output)
     assert (tmp_path / "file").read_text() == "mine"
 
 

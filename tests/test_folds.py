@@ -62,9 +62,9 @@ def test_killed_between_folds_it_goes_on_and_every_image_is_recorded_once(tmp_pa
     after = kept(tmp_path)
     assert all(after[file] == stamp for file, stamp in before.items())  # the first fold was not trained again
     files = [folder / "traces" / "digits-validation-ews0.9-2.safetensors" for folder in folders]
-    told = capsys.readouterr().out
-    assert all(f"wrote {os.path.relpath(file)}" in told for file in files)
-    assert told.endswith(f"next: {program()} analyze runs\n")
+    output = capsys.readouterr().out
+    assert all(f"wrote {os.path.relpath(file)}" in output for file in files)
+    assert output.endswith(f"next: {program()} analyze runs\n")
     assert_each_judged_by_a_stranger(folders, [load_trace(file) for file in files])
 
     cascaded(monkeypatch, *WORDS)
@@ -75,8 +75,8 @@ def test_killed_between_folds_it_goes_on_and_every_image_is_recorded_once(tmp_pa
     with locked(folders[1]), pytest.raises(SystemExit) as ended:
         cascaded(monkeypatch, *WORDS)
     assert ended.value.code == 2
-    told = "1 of 2 folds are not trained to the end, the first in runs/cascaded-td/fold2of2/0, another process is"
-    assert told in capsys.readouterr().err
+    output = "1 of 2 folds are not trained to the end, the first in runs/cascaded-td/fold2of2/0, another process is"
+    assert output in capsys.readouterr().err
 
 
 def assert_each_judged_by_a_stranger(folders, traces):

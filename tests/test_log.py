@@ -54,10 +54,10 @@ def test_tensorboard_reads_the_same_numbers(tmp_path):
 
     events = EventAccumulator(str(tmp_path / "tensorboard"))
     events.Reload()
-    told = read_metrics(tmp_path)
-    assert [each.value for each in events.Scalars("loss")] == pytest.approx([line["loss"] for line in told])
+    metrics = read_metrics(tmp_path)
+    assert [each.value for each in events.Scalars("loss")] == pytest.approx([line["loss"] for line in metrics])
     last = [each.value for each in events.Scalars("accuracy/step 9")]
-    assert last == pytest.approx([line["accuracy"][8] for line in told])
+    assert last == pytest.approx([line["accuracy"][8] for line in metrics])
 
 
 def test_tensorboard_that_is_not_there_is_said_in_a_sentence(tmp_path, monkeypatch):

@@ -40,7 +40,7 @@ def assert_trained_alike(net, loop, x, **how):
     torch.testing.assert_close(ours, trace, rtol=1e-10, atol=1e-10)
     for name, gradient in gradients(net).items():
         mine = our_gradients[name]
-        if mine is None or gradient is None:  # a weight that no read-out has heard of yet
+        if mine is None or gradient is None:  # a weight that no output depends on yet
             assert all(g is None or not g.any() for g in (mine, gradient)), name
         else:
             torch.testing.assert_close(mine, gradient, rtol=1e-9, atol=1e-10 * max(1, gradient.abs().max().item()))

@@ -44,11 +44,11 @@ def test_past_the_last_step_seen_the_last_one_holds():
 
 
 def test_a_held_frame_counts_at_every_step_it_is_held():
-    held, shown = norm_with(), norm_with()
+    held, moved = norm_with(), norm_with()
     frame = film_of(1)[0]
     held(still(frame, steps=5))
-    shown(moving(frame.expand(5, *frame.shape)))
-    torch.testing.assert_close(held.state_dict(), shown.state_dict())
+    moved(moving(frame.expand(5, *frame.shape)))
+    torch.testing.assert_close(held.state_dict(), moved.state_dict())
 
 
 def test_a_held_frame_stays_one_frame_where_statistics_no_longer_change():

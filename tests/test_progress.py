@@ -12,39 +12,39 @@ from cascaded.progress import minutes, progress, readable
 
 PROGRAM = """
 from cascaded.progress import progress
-with progress("counting", 3) as told:
+with progress("counting", 3) as display:
     for k in range(3):
-        told.advance(1, f"counted {k + 1}")
-    told.log("a line that stays")
+        display.advance(1, f"counted {k + 1}")
+    display.log("a line that stays")
 """
 
 
 def test_elsewhere_a_line_now_and_then(capsys, monkeypatch):
     monkeypatch.setattr(module, "EVERY", 0.0)
-    with progress("counting", 4, done=1) as told:
-        told.advance()
-        told.advance(2, "nearly")
-        told.log("said")
+    with progress("counting", 4, done=1) as display:
+        display.advance()
+        display.advance(2, "nearly")
+        display.log("a line")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("counting: 2/4, ")
     assert lines[1] == "nearly: 4/4, 0 s left"
-    assert lines[2] == "said"
+    assert lines[2] == "a line"
 
 
 def test_lines_are_not_more_frequent_than_that(capsys):
-    with progress("counting", 100) as told:
+    with progress("counting", 100) as display:
         for _ in range(100):
-            told.advance()
+            display.advance()
     assert capsys.readouterr().err == ""
 
 
 def test_quiet_is_quiet(capsys, monkeypatch):
     monkeypatch.setattr(module, "EVERY", 0.0)
-    with progress("counting", 2, quiet=True) as told:
-        told.advance()
-        told.log("said")
+    with progress("counting", 2, quiet=True) as display:
+        display.advance()
+        display.log("a line")
     assert capsys.readouterr().err == ""
-    assert told.done == 1
+    assert display.done == 1
 
 
 def test_on_a_terminal_a_bar():
@@ -52,23 +52,23 @@ def test_on_a_terminal_a_bar():
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     subprocess.run([sys.executable, "-c", PROGRAM], stderr=follower, check=True, env=environment, timeout=300)
     os.close(follower)
-    shown = b""
+    output = b""
     try:
         while block := os.read(leader, 4096):
-            shown += block
+            output += block
     except OSError:  # the end of a terminal
         pass
     os.close(leader)
-    assert "counted 3" in shown.decode()
-    assert "3/3" in shown.decode()
-    assert "a line that stays" in shown.decode()
+    assert "counted 3" in output.decode()
+    assert "3/3" in output.decode()
+    assert "a line that stays" in output.decode()
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(0.4, "0 s"), (89, "89 s"), (90, "2 min"), (3600, "60 min"), (12000, "3 h 20 min")]
+    ("seconds", "text"), [(0.4, "0 s"), (89, "89 s"), (90, "2 min"), (3600, "60 min"), (12000, "3 h 20 min")]
 )
-def test_time_is_told_as_people_say_it(seconds, told):
-    assert minutes(seconds) == told
+def test_durations_in_words(seconds, text):
+    assert minutes(seconds) == text
 
 
 def test_what_a_terminal_would_obey_or_cannot_show_is_replaced():

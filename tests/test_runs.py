@@ -102,7 +102,7 @@ def test_a_run_is_done_when_its_last_step_is_kept(tmp_path):
     save(tmp_path, 10, {}, {}, {})
     assert not is_done(tmp_path)
     metrics.add({"epoch": 2, "step": 20})
-    assert not is_done(tmp_path)  # said, but not kept
+    assert not is_done(tmp_path)  # logged, but no checkpoint yet
     place = save(tmp_path, 20, {}, {}, {})
     assert is_done(tmp_path)
     (place / "position.json").write_text("[]")

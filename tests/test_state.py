@@ -92,14 +92,14 @@ def test_holding_a_frame_is_handing_it_in_again(net, kernel, holds, training, tr
     net(images(net, time=trained_time, seed=5), steps=trained_time or 4)
     net.train(training)
     frames = images(net, time=len(holds) + 1)
-    shown, current = [frames[0]], frames[0]
+    stored, current = [frames[0]], frames[0]
     for hold, frame in zip(holds, frames[1:], strict=True):
         current = current if hold else frame
-        shown.append(current)
+        stored.append(current)
     held = [frames[0], *(None if hold else frame for hold, frame in zip(holds, frames[1:], strict=True))]
     with torch.no_grad():
         ours, _ = stream(net, held, kernel=kernel)
-        expected, _ = stream(net, shown, kernel=kernel)
+        expected, _ = stream(net, stored, kernel=kernel)
     torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-10)
 
 

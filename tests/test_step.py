@@ -1,4 +1,4 @@
-"""A network that is being taught: what it costs, what it is told, how often it is right."""
+"""A training step: its loss, its cost, norm statistics, and accuracy per step."""
 
 import copy
 

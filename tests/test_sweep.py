@@ -46,9 +46,9 @@ def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, c
     with pytest.raises(SystemExit) as ended:
         sweep("--methods", "cascaded-ce", "cascaded-td", "--lam", "0", "--num-workers", "2")
     assert ended.value.code == 2
-    told = capsys.readouterr()
-    assert "1 done, 1 failed" in told.out
-    assert f"1 of 2 runs failed, the first in {blocked}: see log.txt there" in told.err
+    output = capsys.readouterr()
+    assert "1 done, 1 failed" in output.out
+    assert f"1 of 2 runs failed, the first in {blocked}: see log.txt there" in output.err
     assert "cannot be written" in (blocked / "log.txt").read_text()
     assert is_done(trained)
 
@@ -56,9 +56,9 @@ def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, c
     before = (trained / "metrics.jsonl").stat().st_mtime_ns
     with locked(taken):
         sweep("--methods", "cascaded-ce", "cascaded-td", "serial-ce", "--lam", "0")
-    told = capsys.readouterr().out
-    assert "2 done, 1 elsewhere" in told
-    assert "another process" in told
+    output = capsys.readouterr().out
+    assert "2 done, 1 elsewhere" in output
+    assert "another process" in output
     assert is_done(blocked)
     assert (trained / "metrics.jsonl").stat().st_mtime_ns == before  # what is done is left alone
 
@@ -122,9 +122,9 @@ def test_a_sweep_that_is_interrupted_or_killed_leaves_no_run_behind(sweep, tmp_p
 
 def test_a_dry_run_starts_nothing(sweep, tmp_path, capsys):
     sweep("--seeds", "0", "1", "--dry-run")
-    told = capsys.readouterr().out
-    assert "2 waiting" in told
-    assert "nothing was started" in told
+    output = capsys.readouterr().out
+    assert "2 waiting" in output
+    assert "nothing was started" in output
     assert not (tmp_path / "runs").exists()
 
 
@@ -191,23 +191,23 @@ def test_a_sweep_runs_on_both_nodes_of_a_ray_cluster(tmp_path):
     # a folder of its own with a short name: the path of a socket has at most 107 characters
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as session:
         environment["RAY_TMPDIR"] = session
-        told = subprocess.run(
+        output = subprocess.run(
             words, capture_output=True, text=True, check=False, env=environment, timeout=300, cwd=tmp_path
         )
-    assert told.returncode == 0, told.stderr
-    assert "2 done" in told.stdout
+    assert output.returncode == 0, output.stderr
+    assert "2 done" in output.stdout
     assert all(is_done(runs / "cascaded-td" / str(seed)) for seed in range(2))
     nodes = {
-        word for line in told.stdout.splitlines() if "node " in line for word in [line.split("node ")[1].split()[0]]
+        word for line in output.stdout.splitlines() if "node " in line for word in [line.split("node ")[1].split()[0]]
     }
-    assert len(nodes) == 2, told.stdout
+    assert len(nodes) == 2, output.stdout
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed: pip install 'cascaded[cluster]'")
 def test_a_cluster_that_does_not_answer_is_said_in_a_sentence(tmp_path):
     words = [sys.executable, "-m", "cascaded", "sweep", *TINY, "--engine", "ray", "--address", "auto"]
     alone = {**os.environ, "RAY_TMPDIR": str(tmp_path)}  # clusters of this machine leave their address in it
-    told = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=alone, timeout=300)
-    assert told.returncode == 2
-    assert "no Ray cluster answers" in told.stderr
-    assert "start one with `ray start --head`" in told.stderr
+    output = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=alone, timeout=300)
+    assert output.returncode == 2
+    assert "no Ray cluster answers" in output.stderr
+    assert "start one with `ray start --head`" in output.stderr

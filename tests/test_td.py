@@ -51,14 +51,14 @@ def test_targets_are_the_papers_sum_term_by_term(drawn, lam):
 def test_loss_is_cross_entropy_with_the_targets_summed_over_steps_averaged_over_items(drawn, lam):
     trace, labels = drawn
     targets = literal_targets(trace, labels, lam)
-    steps = [F.cross_entropy(said, told) for said, told in zip(trace, targets, strict=True)]
+    steps = [F.cross_entropy(logits, target) for logits, target in zip(trace, targets, strict=True)]
     torch.testing.assert_close(cascaded.td_loss(trace, labels, lam), sum(steps), rtol=1e-9, atol=1e-9)
 
 
 @given(traces())
 def test_lambda_one_is_cross_entropy_at_every_step(drawn):
     trace, labels = drawn
-    steps = sum(F.cross_entropy(said, labels) for said in trace)
+    steps = sum(F.cross_entropy(logits, labels) for logits in trace)
     torch.testing.assert_close(cascaded.td_loss(trace, labels, 1.0), steps)
 
 

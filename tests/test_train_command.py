@@ -66,8 +66,8 @@ def test_a_run_is_resumed_with_the_options_of_its_own_file(words, unfinished, ca
 
 
 def test_options_that_differ_from_the_run_are_refused_with_both_values(unfinished, refused):
-    told = refused("train", "--resume", "runs/mine", "--epochs", "7", "--data", "cluttered-digits", "--width", "4")
-    assert "runs/mine/3 is another run (data digits -> cluttered-digits, epochs 1 -> 7): leave these" in told
+    output = refused("train", "--resume", "runs/mine", "--epochs", "7", "--data", "cluttered-digits", "--width", "4")
+    assert "runs/mine/3 is another run (data digits -> cluttered-digits, epochs 1 -> 7): leave these" in output
     assert "(arch resnet18 -> resnet34)" in refused("train", "--resume", "runs/mine", "--arch", "resnet34")
     assert "(seed 3 -> 0)" in refused("train", "--resume", "runs/mine/3", "--seed", "0")
     assert "--resume is runs/mine and --out is runs/other: give one" in refused(
@@ -114,13 +114,13 @@ def test_a_small_folder_without_test_images_is_trained_and_the_next_command_work
             pixels = draws.integers(0, 100, (8, 8, 3)) + (150 if name == "light" else 0)
             Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / "my images" / name / f"{number}.png")
     cascaded("train", "--data", "my images", "--width", "2", "--epochs", "3", "--out", "my runs", *EXECUTED)
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     config = read_config(tmp_path / "my runs" / "0")
     assert (config.batch_size, config.epochs, config.width) == (8, 3, 2)
-    chosen, warning, *_ = told.err.splitlines()
+    chosen, warning, *_ = output.err.splitlines()
     assert chosen.startswith("chosen for 36 training images: batch_size 8 (weight updates: 12; the recipe's")
     assert warning.startswith("cascaded: warning: few weight updates (12: 36 training images, batch_size 8, epochs 3)")
-    lines = told.out.splitlines()
+    lines = output.out.splitlines()
     assert "validation accuracy" in lines[0]
     assert lines[-3:] == [
         f"next: {program()} record 'my runs/0' --split validation",

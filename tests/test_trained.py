@@ -30,8 +30,8 @@ def test_the_network_is_right_exactly_as_often_as_when_it_was_trained(tiny_run, 
     run = load_run(tiny_run(model))
     assert not any(module.training for module in run.net.modules())
     test = load("digits", "test")
-    said = run.net(run.normalised(test.images), schedule=run.config.get_method().schedule).argmax(dim=-1)
-    right = (said == test.labels).double().mean(dim=1)
+    predictions = run.net(run.normalised(test.images), schedule=run.config.get_method().schedule).argmax(dim=-1)
+    right = (predictions == test.labels).double().mean(dim=1)
     assert right.tolist() == read_metrics(run.folder)[-1]["test"]
     assert run.step == 10
 
@@ -120,34 +120,34 @@ def test_a_run_without_a_checkpoint_is_refused(own_copy):
 
 
 def test_a_run_that_does_not_tell_its_inputs_is_refused(own_copy):
-    told = json.loads((own_copy / "config.json").read_text())
-    told.pop("inputs")
-    (own_copy / "config.json").write_text(json.dumps(told))
+    content = json.loads((own_copy / "config.json").read_text())
+    content.pop("inputs")
+    (own_copy / "config.json").write_text(json.dumps(content))
     with pytest.raises(InputError, match=r"config\.json does not describe a run \(it has no config and inputs\)"):
         load_run(own_copy)
 
 
 def test_weights_of_another_network_are_refused(own_copy):
-    told = json.loads((own_copy / "config.json").read_text())
-    told["config"]["width"] = 8
-    (own_copy / "config.json").write_text(json.dumps(told))
+    content = json.loads((own_copy / "config.json").read_text())
+    content["config"]["width"] = 8
+    (own_copy / "config.json").write_text(json.dumps(content))
     with pytest.raises(InputError, match=r"are of another network .*: bring back those of its config\.json"):
         load_run(own_copy)
 
 
 @pytest.mark.parametrize(
-    ("shape", "told"),
+    ("shape", "message"),
     [
         ((2, 3, 8, 8), "images are 3 channels of 8 x 8"),
         ((2, 1, 8, 9), "images are 1 channel of 8 x 9"),
         ((8, 8), "images are 8 x 8 without channels"),
     ],
 )
-def test_images_of_another_shape_are_refused_with_both_shapes(tiny_run, shape, told):  # noqa: F811
+def test_images_of_another_shape_are_refused_with_both_shapes(tiny_run, shape, message):  # noqa: F811
     run = load_run(tiny_run())
     with pytest.raises(InputError) as raised:
         run.normalised(torch.zeros(shape))
-    assert str(raised.value) == f"{told}, {run.folder} was trained on 1 channel of 8 x 8: resize them to that"
+    assert str(raised.value) == f"{message}, {run.folder} was trained on 1 channel of 8 x 8: resize them to that"
 
 
 def test_floats_outside_zero_to_one_are_refused_with_their_range(tiny_run):  # noqa: F811

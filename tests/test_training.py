@@ -36,7 +36,7 @@ def result(folder):
     return {**found.model, **{f"momentum of {name}": each for name, each in found.optimiser.items()}}
 
 
-def told(folder):
+def metrics_of(folder):
     """What the metrics say, but for the time it took."""
     return [{name: value for name, value in line.items() if name != "seconds"} for line in read_metrics(folder)]
 
@@ -45,7 +45,7 @@ def assert_same(one, other):
     found, expected = result(one), result(other)
     assert found.keys() == expected.keys()
     assert all(torch.equal(found[name], expected[name]) for name in expected)
-    assert told(one) == told(other)
+    assert metrics_of(one) == metrics_of(other)
 
 
 @pytest.fixture(scope="module")
@@ -206,15 +206,15 @@ def test_what_cannot_be_trained_is_refused_in_a_sentence(tmp_path, change, messa
 @pytest.mark.parametrize("model", METHODS)
 def test_every_model_trains_from_nothing(model, tmp_path):
     folder = tmp_path / model
-    told = train(tiny(method=model, epochs=1), folder, ExecutionConfig("cpu"))
-    assert len(told["accuracy"]) == len(told["test"]) == 9
+    metrics = train(tiny(method=model, epochs=1), folder, ExecutionConfig("cpu"))
+    assert len(metrics["accuracy"]) == len(metrics["test"]) == 9
     assert checkpoint.newest(folder).position["step"] == 5
 
 
 @pytest.mark.parametrize("network", ["resnet34", "resnet50"])
 def test_every_network_trains_from_nothing(network, tmp_path):
-    told = train(tiny(arch=network, max_images=64, epochs=1), tmp_path, ExecutionConfig("cpu"))
-    assert len(told["accuracy"]) == 17
+    metrics = train(tiny(arch=network, max_images=64, epochs=1), tmp_path, ExecutionConfig("cpu"))
+    assert len(metrics["accuracy"]) == 17
 
 
 def test_cascaded_and_serial_cross_entropy_have_the_same_weights(uninterrupted):

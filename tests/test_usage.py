@@ -69,13 +69,13 @@ def test_a_line_that_does_not_fit_is_explained_in_one_sentence(line, sentence, m
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_explains_an_option_that_it_does_not_have_in_one_sentence(name, monkeypatch, capsys):
-    told = wrong(monkeypatch, capsys, f"{name} --xyzzy 3")
-    assert told == f"cascaded: there is no option --xyzzy of cascaded {name}: see {program()} {name} --help\n"
+    output = wrong(monkeypatch, capsys, f"{name} --xyzzy 3")
+    assert output == f"cascaded: there is no option --xyzzy of cascaded {name}: see {program()} {name} --help\n"
 
 
 def test_a_version_of_tyro_without_the_hook_explains_it_in_a_box(monkeypatch, capsys):
     monkeypatch.delattr(usage.tyro_errors, "on_parse_error")
     assert "could not convert string to float" in wrong(monkeypatch, capsys, "predict x --threshold abc")
     monkeypatch.setattr(usage, "tyro_errors", None)
-    told = wrong(monkeypatch, capsys, "predict x --threshold abc")
-    assert "could not convert string to float" in told
+    output = wrong(monkeypatch, capsys, "predict x --threshold abc")
+    assert "could not convert string to float" in output

@@ -17,7 +17,6 @@ from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
 from cascaded.files import from_json
 from cascaded.training import checkpoint
-from cascaded.training.checkpoint import Checkpoint
 from cascaded.training.config import DEFAULT_EXECUTION, ExecutionConfig, RunConfig
 from cascaded.training.data import load_batches
 from cascaded.training.distributed import Distributed, choose_device, join_processes
@@ -72,7 +71,11 @@ def train(
                 begin(folder, config, batches.images.fingerprint(), batches.inputs, made_with())
                 on_begin()
             found = checkpoint.newest(folder) if processes.is_main else None
-        return _train(Trainer(config, net, batches), found, folder, execution)
+        trainer = Trainer(config, net, batches)
+        trainer.restore(found)
+        with MetricsLogger.open(folder, trainer, execution.tensorboard) as logger:
+            _run(trainer, folder, execution.checkpoint_seconds, logger)
+        return (last_metrics(folder) or {}) if processes.is_main else None
 
 
 def _load_initial(net: Cascade, weights: str, run: Path | None) -> None:
@@ -95,16 +98,7 @@ def _load_initial(net: Cascade, weights: str, run: Path | None) -> None:
         ) from error
 
 
-def _train(
-    trainer: Trainer, found: Checkpoint | None, folder: Path, execution: ExecutionConfig
-) -> dict[str, Any] | None:
-    trainer.restore(found)
-    with MetricsLogger.open(folder, trainer, execution.tensorboard) as logger:
-        _run(trainer, folder, execution, logger)
-    return (last_metrics(folder) or {}) if trainer.processes.is_main else None
-
-
-def _run(trainer: Trainer, folder: Path, execution: ExecutionConfig, logger: MetricsLogger) -> None:
+def _run(trainer: Trainer, folder: Path, checkpoint_seconds: float, logger: MetricsLogger) -> None:
     started, saved = time.monotonic() - trainer.position.seconds, time.monotonic()
     with _stop_requests(trainer.processes) as stop:
         while not trainer.done:
@@ -113,7 +107,7 @@ def _run(trainer: Trainer, folder: Path, execution: ExecutionConfig, logger: Met
                 validation = trainer.validate()
                 trainer.position.seconds = time.monotonic() - started
                 logger.log_epoch(validation, trainer.test() if trainer.done else None)
-            if trainer.at_epoch_end or stop or time.monotonic() - saved >= execution.checkpoint_seconds:
+            if trainer.at_epoch_end or stop or time.monotonic() - saved >= checkpoint_seconds:
                 trainer.position.seconds = time.monotonic() - started
                 _save(trainer, folder, logger)
                 saved = time.monotonic()
