@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 import tyro
+from filelock import FileLock
 
 from cascaded.cli import main as cli
 from cascaded.cli import sweep as command
@@ -21,6 +22,7 @@ from cascaded.training.engines import Local, Status, run_jobs
 from cascaded.training.runs import is_done, is_locked, locked, read_metrics, resume_command
 from cascaded.training.sweep import plan
 from tests.forked import code_of, forked, wait_until
+from tests.shared_folder import shared_folder
 
 TINY = ["--max-images", "64", "--epochs", "1", "--width", "2", "--batch-size", "32", "--device", "cpu"]
 TINY += ["--threads", "1"]  # two that wait for each other on cores that others use as well take far longer
@@ -162,6 +164,13 @@ def test_a_job_is_trained_with_its_own_configuration(tmp_path):
     assert tyro.cli(RunConfig, default=RECIPES["laptop"], args=words[: words.index("--device")]) == config
 
 
+@pytest.fixture
+def _one_cluster(tmp_path_factory):
+    """Tests of clusters take turns: --address auto finds any cluster of this machine."""
+    with FileLock(shared_folder(tmp_path_factory) / "cluster.lock"):
+        yield
+
+
 RAY = """
 import subprocess, sys
 import os
@@ -182,6 +191,7 @@ sys.exit(ended.returncode)
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed: pip install 'cascaded[cluster]'")
+@pytest.mark.usefixtures("_one_cluster")
 def test_a_sweep_runs_on_both_nodes_of_a_ray_cluster(tmp_path):
     runs = tmp_path / "runs"
     arguments = [*TINY, "--seeds", "0", "1", "--out", "runs", "--engine", "ray"]
@@ -204,7 +214,8 @@ def test_a_sweep_runs_on_both_nodes_of_a_ray_cluster(tmp_path):
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed: pip install 'cascaded[cluster]'")
-def test_a_cluster_that_does_not_answer_is_said_in_a_sentence(tmp_path):
+@pytest.mark.usefixtures("_one_cluster")
+def test_a_cluster_that_does_not_answer_is_an_error(tmp_path):
     words = [sys.executable, "-m", "cascaded", "sweep", *TINY, "--engine", "ray", "--address", "auto"]
     alone = {**os.environ, "RAY_TMPDIR": str(tmp_path)}  # clusters of this machine leave their address in it
     output = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=alone, timeout=300)
