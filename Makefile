@@ -13,7 +13,7 @@ help:
 setup: .venv/installed  ## create .venv and install cascaded there, with pinned versions
 
 .venv/installed: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit("cascaded needs Python 3.10 or newer, $(PYTHON) is " + sys.version.split()[0] + ": say make PYTHON=python3.11") if sys.version_info < (3, 10) else None'
+	@$(PYTHON) -c 'import sys; sys.exit("cascaded needs Python 3.10 or newer, $(PYTHON) is " + sys.version.split()[0] + ": run make PYTHON=python3.11") if sys.version_info < (3, 10) else None'
 	$(PYTHON) -m venv .venv
 	$(PIP) --editable '.[dev]'
 	@touch $@

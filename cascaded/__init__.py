@@ -1,4 +1,4 @@
-"""Anytime prediction with cascaded networks: an answer at once, and a better one at every step."""
+"""Anytime image classifiers in PyTorch: a prediction after every step, and better ones the longer they run."""
 
 from typing import TYPE_CHECKING
 

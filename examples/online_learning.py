@@ -1,7 +1,7 @@
-"""Learn from a stream of frames without storing it: memory stays flat however long the stream is.
+"""Compute the TD gradient online, in memory that does not grow with the length of the stream.
 
-The summed TD loss needs the whole trace, and memory grows with its length. Eligibility traces give the same gradient
-one step at a time. Each setting runs in a process of its own, so that peaks can be told apart.
+The summed TD loss backpropagates through all steps, so its memory grows with their number. Eligibility traces compute
+the same gradient one step at a time. Each measurement runs in its own process, because peak memory is per process.
 
     python examples/online_learning.py 20 40 80
 """
@@ -20,19 +20,19 @@ LAM = 0.5
 
 
 def stream(steps: int) -> Iterator[Tensor]:
-    """Frames that arrive one by one."""
+    """Yield random frames one at a time."""
     generator = torch.Generator().manual_seed(0)
     for _ in range(steps):
         yield torch.randn(4, 3, 64, 64, generator=generator)
 
 
-def learn(way: str, steps: int) -> tuple[float, float]:
-    """How many MiB of memory a way of learning takes, and a number that shows that the gradient is the same."""
+def measure(method: str, steps: int) -> tuple[float, float]:
+    """Peak memory of a method in MiB, and the L1 norm of its gradient, which should not depend on the method."""
     net = cascaded.resnet((1, 1, 1), width=8, num_classes=3, generator=torch.Generator().manual_seed(0))
     labels = torch.arange(4) % 3
-    net(next(stream(1)))  # what torch itself takes is there from the start
+    net(next(stream(1)))  # so that memory for torch itself is not counted
     before = peak()
-    if way == "summed":
+    if method == "summed":
         cascaded.td_loss(net(torch.stack(list(stream(steps)))), labels, LAM).backward()
     else:
         td, state = cascaded.EligibilityTraces(net.parameters(), LAM), None
@@ -40,30 +40,31 @@ def learn(way: str, steps: int) -> tuple[float, float]:
             logits, state = net.step(frame, state)
             td.step(logits)
         td.finish(labels)
-    size = sum(p.grad.abs().sum() for p in net.parameters() if p.grad is not None)
-    return peak() - before, float(size)
+    norm = sum(p.grad.abs().sum() for p in net.parameters() if p.grad is not None)
+    return peak() - before, float(norm)
 
 
 def peak() -> float:
-    """The most memory this process has had so far, in MiB."""
+    """Peak memory of this process so far, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
-    """Run every setting in a process of its own."""
-    print(f"{'steps':>5} {'summed':>12} {'online':>12}   gradient, both ways")
+    """Measure both methods for every number of steps, each in its own process."""
+    print(f"{'steps':>5} {'summed':>12} {'online':>12}   gradient norm (summed, online)")
     for steps in sys.argv[1:] or ["20", "40", "80"]:
-        told = {}
-        for way in ("summed", "online"):
-            ended = subprocess.run([sys.executable, __file__, way, steps], capture_output=True, text=True, check=True)
-            told[way] = [float(each) for each in ended.stdout.split()]
-        (summed, one), (online, other) = told["summed"], told["online"]
-        print(f"{steps:>5} {summed:>8.0f} MiB {online:>8.0f} MiB   {one:.4f} {other:.4f}")
+        results = {}
+        for method in ("summed", "online"):
+            command = [sys.executable, __file__, method, steps]
+            output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            results[method] = [float(word) for word in output.split()]
+        (summed, summed_norm), (online, online_norm) = results["summed"], results["online"]
+        print(f"{steps:>5} {summed:>8.0f} MiB {online:>8.0f} MiB   {summed_norm:.4f} {online_norm:.4f}")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] in (["summed"], ["online"]):
         torch.set_num_threads(1)
-        print(*learn(sys.argv[1], int(sys.argv[2])))
+        print(*measure(sys.argv[1], int(sys.argv[2])))
     else:
         main()

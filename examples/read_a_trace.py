@@ -1,7 +1,8 @@
 """Record the logits of a trained network at every step, then analyze the recording without the network.
 
-A run is trained, its trace is recorded and read back. Accuracy against mean steps, and the latency of each image, are
-computed from the trace alone. The same on the command line: `cascaded train`, `cascaded record`, `cascaded analyze`.
+A network is trained, and its logits at every step are saved (the trace) and read back. Accuracy against mean steps, and
+the latency of each image, are computed from the trace alone. On the command line: `cascaded train`, `cascaded record`,
+`cascaded analyze`.
 
     python examples/read_a_trace.py [EPOCHS]
 """
@@ -21,7 +22,7 @@ from cascaded.training.loop import train
 
 
 def recorded(folder: Path, epochs: int) -> Path:
-    """Train a run on digits, and record it on the test images."""
+    """Train a network on digits and record its logits on the test images."""
     config = cascaded.RunConfig(lam=0.0, width=8, epochs=epochs, batch_size=64, lr_schedule="one-cycle")
     train(config, folder, ExecutionConfig(device="cpu"))
     run = cascaded.load_run(folder)

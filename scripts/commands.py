@@ -1,6 +1,6 @@
 """Every command with its purpose, an example and its options, from `--help`: docs/commands.md.
 
-Run: .venv/bin/python scripts/commands.py (a test fails while the page is out of date)
+Run: .venv/bin/python scripts/commands.py (a test fails if the page is out of date)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cascaded.cli import main as cli
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 BORDERS = "│╭╮╰╯─|"
 SHARED = 10
-"""So many options that a command before has as well are not listed twice."""
+"""If a command shares at least this many options in a row with an earlier one, the page refers to that one."""
 
 TOP = """# Every command
 
@@ -29,8 +29,8 @@ TOP = """# Every command
 | --- | --- |
 {rows}
 
-`cascaded COMMAND --help` says the same on a terminal. Bad input ends in one sentence that says what to do, and in exit
-code 2; Ctrl-C in 130, and the same command goes on. What a command writes is on [its own page](files.md).
+`cascaded COMMAND --help` prints the same. Bad input ends in one sentence with the fix and exit code 2; Ctrl-C in exit
+code 130: run the same command again to resume. [Files](files.md) lists what each command writes.
 """
 
 
@@ -40,9 +40,9 @@ class Help:
 
     Attributes:
         usage: How it is called.
-        about: What it does, a paragraph each.
+        about: What it does, as paragraphs.
         examples: Commands to copy.
-        options: A flag or name, and what it does, in the words of the page.
+        options: Maps a flag or name, as Markdown, to its description.
     """
 
     usage: str
@@ -52,7 +52,7 @@ class Help:
 
 
 def printed(command: str) -> str:
-    """The help of a command, on lines wide enough to break nothing."""
+    """The help of a command, on lines wide enough to avoid wrapping."""
     out = io.StringIO()
     with patch.dict(os.environ, COLUMNS="4000"), redirect_stdout(out), suppress(SystemExit):
         cli.run([command, "--help"])
@@ -60,7 +60,7 @@ def printed(command: str) -> str:
 
 
 def parsed(text: str) -> Help:
-    """Take a help text to pieces: paragraphs first, then boxes of options."""
+    """Parse a help text: paragraphs first, then boxes of options."""
     head, *boxes = re.split(r"\n\W*(?:positional arguments|options)\W*\n", text)
     usage, *paragraphs = [" ".join(each.split()) for each in re.split(r"\n\s*\n", head.strip()) if each.strip()]
     about = [each for each in paragraphs if not each.startswith("Example:") and each.strip(BORDERS + " -")]
@@ -86,7 +86,7 @@ def entries_of(box: str) -> list[tuple[str, str]]:
 
 
 def worded(entry: tuple[str, str]) -> tuple[str, str]:
-    """An option as the page has it, with its default where that says something: `--width`, and its kind beside it."""
+    """An option as Markdown: flag and type, then description and choices, and the default unless it is empty."""
     name, text = entry
     text, _, default = text.removesuffix(")").rpartition(" (default:") if "(default:" in text else (text, "", "")
     default = default.strip().strip("'")
@@ -98,19 +98,24 @@ def worded(entry: tuple[str, str]) -> tuple[str, str]:
     if off:
         return (f"`--[no-]{off}`", f"{text} Default: yes.") if default == "True" else (f"`{on}`", text)
     flag, _, kind = name.replace("{None}|", "").replace("{None,", "{").partition(" ")
-    several = re.fullmatch(r"\[(.+) \[\1 \.\.\.\]\]", kind)
+    several = re.fullmatch(r"\[(.+) \[(?:\1 )?\.\.\.\]\]", kind)
     kind = f"{several[1]}..." if several else kind
     text = text.replace("(required)", "").strip()
     if choices := re.search(r"\{(.+?)\}", kind or flag):
-        text += " One of " + ", ".join(f"`{each}`" for each in choices[1].split(",")) + "."
+        text += (
+            (" One or more of " if several else " One of ")
+            + ", ".join(f"`{each}`" for each in choices[1].split(","))
+            + "."
+        )
         flag, kind = (flag, "...") if several else (flag, "")
         flag = "ACTION" if flag.startswith("{") else flag
-    text += f" Default: `{default}`." if default not in ("", "None") else ""
+    if default not in ("", "None"):
+        text += f" Default: {default}." if "`" in default else f" Default: `{default}`."
     return f"`{flag}` {kind}".strip(), text
 
 
 def section(command: str, purpose: str, found: Help, before: dict[str, Help]) -> str:
-    """A command on the page."""
+    """The section of a command."""
     parts = [f"## {command}", *map(escaped, found.about or [purpose])]
     parts.append("```bash\n" + "\n".join(found.examples or [found.usage]) + "\n```")
     options = found.options
@@ -118,7 +123,7 @@ def section(command: str, purpose: str, found: Help, before: dict[str, Help]) ->
         same = shared(options, known.options)
         if len(same) >= SHARED:
             first, last = (flag.split("`")[1] for flag in (same[0], same[-1]))
-            parts.append(f"It takes the options of [{other}](#{other}) from `{first}` to `{last}`, and these:")
+            parts.append(f"It accepts the options of [{other}](#{other}) from `{first}` to `{last}`, and these:")
             options = {flag: text for flag, text in options.items() if flag not in same}
             break
     rows = [f"| {flag} | {escaped(text)} |" for flag, text in options.items()]
@@ -127,13 +132,13 @@ def section(command: str, purpose: str, found: Help, before: dict[str, Help]) ->
 
 
 def shared(options: dict[str, str], known: dict[str, str]) -> list[str]:
-    """The longest stretch of options that another command has alike."""
-    stretches = groupby(options, lambda flag: known.get(flag) == options[flag])
-    return max((list(flags) for alike, flags in stretches if alike), key=len, default=[])
+    """The longest run of options that are identical in another command."""
+    runs = groupby(options, lambda flag: known.get(flag) == options[flag])
+    return max((list(flags) for same, flags in runs if same), key=len, default=[])
 
 
 def escaped(text: str) -> str:
-    """Words as words: no markup, no column."""
+    """Escape `<` and `|`, which are markup in a Markdown table."""
     return text.replace("<", "&lt;").replace("|", "\\|")
 
 

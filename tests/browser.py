@@ -128,7 +128,7 @@ def check_contrast(visit: Visit) -> None:
 
 
 def check_plays(visit: Visit) -> None:
-    """Time runs when it is told to, the bars with it, and it stands still when it is told to."""
+    """Play advances the step and the bars; pause stops both."""
     page = visit.page
     bars = "[...document.querySelectorAll('.bars .fill')].map(each => each.style.width)"
     page.focus("#explorer-box")
@@ -167,12 +167,12 @@ def check_keys(visit: Visit) -> None:
         assert page.get_attribute("#explorer-play", "aria-label") == "Pause", place
         page.keyboard.press("Space")
         assert page.get_attribute("#explorer-play", "aria-label") == "Play", place
-    image = page.inner_text("#explorer-subject")
+    image = page.inner_text("#explorer-position")
     for key, back in (("ArrowDown", "ArrowUp"), ("]", "[")):
         page.keyboard.press(key)
-        assert page.inner_text("#explorer-subject") != image
+        assert page.inner_text("#explorer-position") != image
         page.keyboard.press(back)
-        assert page.inner_text("#explorer-subject") == image
+        assert page.inner_text("#explorer-position") == image
 
 
 def check_tab(visit: Visit) -> None:

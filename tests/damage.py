@@ -77,24 +77,24 @@ def _damaged(content: bytes, kind: str, how: list[Any]) -> bytes:
 # --- JSON
 
 
-def changed_json(told: Any) -> st.SearchStrategy[bytes]:
+def changed_json(data: Any) -> st.SearchStrategy[bytes]:
     """JSON that can be parsed, with values of other types, and keys that are missing, added or renamed."""
     change = st.tuples(st.integers(0, 2**32), st.sampled_from(["value", "delete", "rename", "add"]), _odd())
-    return st.lists(change, min_size=1, max_size=3).map(lambda changes: as_bytes(with_changes(told, changes)))
+    return st.lists(change, min_size=1, max_size=3).map(lambda changes: as_bytes(with_changes(data, changes)))
 
 
 def _odd() -> st.SearchStrategy[Any]:
     return st.one_of(st.sampled_from(ODD), st.integers(), st.floats(), st.text(max_size=5))
 
 
-def as_bytes(told: Any) -> bytes:
+def as_bytes(data: Any) -> bytes:
     """JSON with whatever Python writes, such as NaN."""
-    return json.dumps(told).encode()
+    return json.dumps(data).encode()
 
 
-def with_changes(told: Any, changes: list[tuple[int, str, Any]]) -> Any:
+def with_changes(data: Any, changes: list[tuple[int, str, Any]]) -> Any:
     """Some places of a tree, by number, changed each in its way."""
-    box = [copy.deepcopy(told)]
+    box = [copy.deepcopy(data)]
     for number, kind, odd in changes:
         places = list(_places(box))
         holder, key = places[number % len(places)]
@@ -126,8 +126,8 @@ def _places(holder: Any) -> Iterator[tuple[Any, Any]]:
 def changed_header(content: bytes) -> st.SearchStrategy[bytes]:
     """A safetensors file whose header was changed and has the right length; JSON inside its metadata as well."""
     length = int.from_bytes(content[:8], "little")
-    told, rest = json.loads(content[8 : 8 + length]), content[8 + length :]
-    inner = {name: _parsed(text) for name, text in told.get("__metadata__", {}).items()}
+    data, rest = json.loads(content[8 : 8 + length]), content[8 + length :]
+    inner = {name: _parsed(text) for name, text in data.get("__metadata__", {}).items()}
 
     def packed(header: bytes) -> bytes:
         return len(header).to_bytes(8, "little") + header + rest
@@ -137,23 +137,23 @@ def changed_header(content: bytes) -> st.SearchStrategy[bytes]:
         held = with_changes({name: value for name, value in inner.items() if not isinstance(value, str)}, change)
         for name, value in held.items() if isinstance(held, dict) else [(ABOUT, held)]:
             texts[name] = value if isinstance(value, str) else json.dumps(value)
-        return packed(as_bytes({**told, "__metadata__": texts}))
+        return packed(as_bytes({**data, "__metadata__": texts}))
 
-    whole = changed_json(told).map(packed)
+    whole = changed_json(data).map(packed)
     if all(isinstance(each, str) for each in inner.values()):
         return whole
     change = st.tuples(st.integers(0, 2**32), st.sampled_from(["value", "delete", "rename", "add"]), _odd())
-    deep = {**told, "__metadata__": dict.fromkeys(told["__metadata__"], DEEP.decode())}
+    deep = {**data, "__metadata__": dict.fromkeys(data["__metadata__"], DEEP.decode())}
     made_deep = st.just("deep").map(lambda _: packed(as_bytes(deep)))
     return st.one_of(whole, st.lists(change, min_size=1, max_size=3).map(with_inner), made_deep)
 
 
 def _parsed(text: str) -> Any:
     try:
-        told = json.loads(text)
+        data = json.loads(text)
     except ValueError:
         return text
-    return told if isinstance(told, dict) else text
+    return data if isinstance(data, dict) else text
 
 
 def any_damage(content: bytes, kind: str) -> st.SearchStrategy[bytes]:

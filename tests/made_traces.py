@@ -1,4 +1,4 @@
-"""Folders of runs with traces made by hand: what analyses are asked of, without a network."""
+"""Folders of runs with traces made by hand: input for analyses, without a network."""
 
 from __future__ import annotations
 

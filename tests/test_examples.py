@@ -1,4 +1,4 @@
-"""The example scripts run and show what they say."""
+"""The example scripts run and print what their docstrings promise."""
 
 import runpy
 import subprocess
@@ -12,7 +12,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 @pytest.fixture
 def printed(capsys):
-    """What an example prints after one epoch, as rows of words; run in this process, which has torch already."""
+    """Output of an example after one epoch, as rows of words; run in this process, where torch is already imported."""
 
     def rows(name):
         runpy.run_path(str(EXAMPLES / name))["main"](epochs=1)
@@ -21,49 +21,49 @@ def printed(capsys):
     return rows
 
 
-def share(word):
+def fraction(word):
     return float(word.removesuffix("%")) / 100
 
 
-def test_who_asks_for_more_confidence_waits_longer(printed):
-    *early, waited = printed("train_and_stop_early.py")[1:]
+def test_a_higher_confidence_threshold_takes_more_steps(printed):
+    *early, last = printed("train_and_stop_early.py")[1:]
     steps = [float(row[-1]) for row in early]
     assert steps == sorted(steps)
-    assert 1 <= steps[0] < steps[-1] <= float(waited[-1]) == 7
-    assert 0.2 < share(waited[1]) <= 1  # one epoch is enough to beat guessing
+    assert 1 <= steps[0] < steps[-1] <= float(last[-1]) == 7
+    assert 0.2 < fraction(last[1]) <= 1  # above chance after one epoch
 
 
 def test_the_td_loss_trains_every_exit_of_a_hand_made_network(printed):
-    by_lambda = {row[0]: [share(each) for each in row[1:]] for row in printed("td_loss_on_your_network.py")[1:]}
+    by_lambda = {row[0]: [fraction(word) for word in row[1:]] for row in printed("td_loss_on_your_network.py")[1:]}
     assert list(by_lambda) == ["0.0", "1.0"]
     assert by_lambda["0.0"] != by_lambda["1.0"]
     assert all(len(exits) == 4 and max(exits) > 0.2 for exits in by_lambda.values())
 
 
-def test_a_stream_of_three_digits_is_answered_frame_by_frame(printed):
+def test_a_stream_of_three_digits_has_a_prediction_per_frame(printed):
     rows = printed("noisy_stream.py")
     frames = [row for row in rows if row[0].isdigit()]
     assert [int(row[0]) for row in frames] == list(range(1, 25))
-    assert [frames[k][1] for k in (0, 8, 16)] == [frames[k][1] for k in (7, 15, 23)]  # each stays for eight
-    assert len({row[2] for row in frames}) > 1  # the answer changes
-    assert [row[0] for row in rows[-2:]] == ["stream", "each"]
+    assert [frames[k][1] for k in (0, 8, 16)] == [frames[k][1] for k in (7, 15, 23)]  # eight frames per digit
+    assert len({row[2] for row in frames}) > 1  # the prediction changes
+    assert [row[0] for row in rows[-2:]] == ["stream", "single"]
 
 
-def test_a_trace_tells_steps_accuracy_and_latency_of_every_image(printed):
+def test_a_trace_gives_steps_accuracy_and_latency_of_every_image(printed):
     rows = printed("read_a_trace.py")
-    begins = next(k for k, row in enumerate(rows) if row[0] == "one")
-    cheapest, *_, dearest = [[float(each) for each in row[:2]] for row in rows[2:begins]]
-    assert cheapest == [0, 1]  # who asks for no confidence has the first step
-    assert dearest[1] == 9
-    assert sum(int(row[1]) for row in rows[begins + 1 : begins + 11]) == 359
+    start = next(k for k, row in enumerate(rows) if row[0] == "one")
+    first, *_, last = [[float(each) for each in row[:2]] for row in rows[2:start]]
+    assert first == [0, 1]  # threshold 0 stops at the first step
+    assert last[1] == 9
+    assert sum(int(row[1]) for row in rows[start + 1 : start + 11]) == 359
 
 
-def test_online_learning_takes_the_same_gradient_in_flat_memory():
-    # a process that is started from here would have the memory of this one for its first peak
+def test_online_learning_computes_the_same_gradient_in_constant_memory():
+    # run as a script: a measurement started from this process would inherit the peak memory of this one
     command = [sys.executable, str(EXAMPLES / "online_learning.py"), "4", "16"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
-    rows = [line.split() for line in told.splitlines()[1:]]
+    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    rows = [line.split() for line in output.splitlines()[1:]]
     assert [row[-2] for row in rows] == [row[-1] for row in rows]
     (short, long) = ([float(row[k]) for k in (1, 3)] for row in rows)
-    assert long[0] > 2 * short[0]  # four times the steps
+    assert long[0] > 2 * short[0]  # four times as many steps
     assert long[1] < 2 * short[1]

@@ -134,7 +134,7 @@ def names_of(tree):
 
 
 def test_every_name_that_is_used_is_bound(trees):
-    """Linters are told to leave undefined names alone, because shapes are written as such."""
+    """Linters ignore undefined names, because shapes are written as such."""
     unbound = {}
     for name, tree in trees.items():
         used, bound = names_of(tree)

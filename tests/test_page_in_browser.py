@@ -62,7 +62,7 @@ def test_a_page_without_an_explorer_says_what_would_fill_it(browser, tmp_path):
 
 def test_the_bars_are_the_networks_probabilities_at_every_step(report, page):
     explorer = report.explorers[0]
-    place = int(page.inner_text("#explorer-subject").split()[1]) - 1
+    place = int(page.inner_text("#explorer-position").split()[1]) - 1
     item = sorted(range(len(explorer.labels)), key=lambda each: explorer.labels[each])[place]  # by class, as it begins
     for step in range(9):
         for side in (0, 1):

@@ -38,10 +38,10 @@ def settling(when, seed, classes=4, steps=8):
     """Another answer at every step until an item settles, always as sure; settled logits are higher, all alike."""
     random = np.random.default_rng(seed)
     labels = random.integers(classes, size=len(when))
-    said = np.argsort(random.random((steps, classes, len(when))), axis=1)[:, 0]
+    predictions = np.argsort(random.random((steps, classes, len(when))), axis=1)[:, 0]
     settled = np.arange(steps)[:, None] >= when
-    said = np.where(settled, labels, said)
-    logits = 4 * np.eye(classes)[said] + 0.3 * random.normal(size=(steps, len(when), classes))
+    predictions = np.where(settled, labels, predictions)
+    logits = 4 * np.eye(classes)[predictions] + 0.3 * random.normal(size=(steps, len(when), classes))
     return Trace(logits + 3 * settled[..., None], labels)  # softmax does not see what all logits share
 
 
@@ -74,8 +74,8 @@ def test_one_output_at_a_time_scores_as_all_at_once():
     trace = made(items=7, steps=6)
     stopper = train_stopper(trace, QUICK, quiet=True)
     all_at_once, state = stopper.scores(trace), None
-    for said, expected in zip(trace.logits, all_at_once, strict=True):
-        score, state = stopper.step(torch.from_numpy(said), state)
+    for logits, expected in zip(trace.logits, all_at_once, strict=True):
+        score, state = stopper.step(torch.from_numpy(logits), state)
         assert score.numpy() == pytest.approx(expected, abs=1e-6)
     assert ((all_at_once > 0) & (all_at_once < 1)).all()
 

@@ -168,9 +168,9 @@
       layPlot(side, shown[now.item].indexOf(label));
       layBlocks(side);
     }
-    sprite(at("picture"), now.item);
-    at("picture").setAttribute("aria-label", `Image ${now.item + 1}`);
-    at("subject").textContent = `image ${now.order.indexOf(now.item) + 1} of ${labels.length}`;
+    sprite(at("image"), now.item);
+    at("image").setAttribute("aria-label", `Image ${now.item + 1}`);
+    at("position").textContent = `image ${now.order.indexOf(now.item) + 1} of ${labels.length}`;
     at("truth").textContent = short(className(label), 40);
     at("truth").title = className(label);
     markThumb();
@@ -183,9 +183,9 @@
     const { network, shades } = side;
     const { root, fill, pen } = side.stages[stage];
     const map = network.map(step, now.item, stage);
-    const picture = pen.createImageData(network.side, network.side);
-    map.forEach((shade, place) => picture.data.set([...shades[shade], 255], 4 * place));
-    pen.putImageData(picture, 0, 0);
+    const image = pen.createImageData(network.side, network.side);
+    map.forEach((shade, place) => image.data.set([...shades[shade], 255], 4 * place));
+    pen.putImageData(image, 0, 0);
     const near = network.convergence(step, now.item, stage);
     const before = step > 1 ? network.map(step - 1, now.item, stage) : null;
     const changed = before ? map.some((shade, place) => shade !== before[place]) : near > 0;
