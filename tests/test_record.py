@@ -22,8 +22,8 @@ from cascaded.data.sources import load
 from cascaded.errors import InputError
 from cascaded.traces import record as recording
 from cascaded.traces.config import RecordingConfig
-from cascaded.traces.protocols import Still
-from cascaded.traces.record import coarse_of, record, record_images
+from cascaded.traces.protocols import Protocol
+from cascaded.traces.record import coarse_of, record
 from cascaded.traces.select import select_images
 from cascaded.traces.store import load_trace, read_header
 from cascaded.training import checkpoint
@@ -52,6 +52,11 @@ def small_chunks(monkeypatch):
 
 def some(items):
     return load("digits", "test").select(torch.arange(items))
+
+
+def record_images(run, images, config, **options):
+    """Record images that are in memory."""
+    return record(run, config, images=images, **options)
 
 
 def recorded(run, images, config, **options):
@@ -217,7 +222,7 @@ def test_finished_recordings_are_skipped(run, monkeypatch):
     images, calls = some(10), []
     files = record_images(run, images, SHORT)
     before = stamps(run)
-    monkeypatch.setattr(Still, "present", None)
+    monkeypatch.setattr(Protocol, "present", None)
     progress = lambda done, total: calls.append((done, total))  # noqa: E731
     assert record_images(run, images, SHORT, on_progress=progress) == dict.fromkeys(files, False)
     assert stamps(run) == before

@@ -14,7 +14,7 @@ from cascaded import RunConfig, analysis
 from cascaded.data.images import Images
 from cascaded.models.networks import make_network
 from cascaded.traces.config import Provenance, RecordingConfig
-from cascaded.traces.record import PIXELS, record_images
+from cascaded.traces.record import PIXELS, record
 from cascaded.traces.trace import Trace
 from cascaded.training.load import Trained
 from cascaded.training.runs import Inputs
@@ -40,7 +40,7 @@ def time_recording(
         half = items // 2
         serial = _evaluate(run, images, slice(None, half), on_progress)
         start = time.perf_counter()
-        record_images(run, images, RecordingConfig(steps=net.settle_steps))
+        record(run, RecordingConfig(steps=net.settle_steps), images=images)
         on_progress(items)
         recorded = time.perf_counter() - start
         serial += _evaluate(run, images, slice(half, None), on_progress)

@@ -23,13 +23,3 @@ def make_kernel(name: str) -> Kernel:
             raise
         raise InputError(f"kernel is {name!r}, {parameter!r} is not a number: give {KNOWN}") from error
     raise InputError(f"there is no kernel {name!r}: give {KNOWN}")
-
-
-def kernel_name(kernel: Kernel) -> str:
-    """The name that `make_kernel` makes this kernel from."""
-    if isinstance(kernel, ExponentialSmoothing):
-        return f"ews:{kernel.alpha:g}"
-    if isinstance(kernel, TappedDelay):
-        plain = {(0.0, 1.0): "osd", (1.0,): "none"}
-        return plain.get(tuple(kernel.weights), "taps:" + ",".join(f"{weight:g}" for weight in kernel.weights))
-    raise InputError(f"{kernel} has no name: record with {KNOWN}, or call the network yourself")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -83,15 +82,15 @@ def resolve(run: Trained, config: RecordingConfig) -> RecordingConfig:
 
 def make_protocol(run: Trained, config: RecordingConfig) -> Protocol:
     """The protocol of a configuration, for a network."""
-    config = resolve(run, config)
-    if config.noise is None:
-        return Still(run, config)
-    return PersistentNoise(run, config) if config.protocol == "persistent" else TransientNoise(run, config)
+    return Protocol(run, resolve(run, config))
 
 
 @dataclass(frozen=True)
-class Protocol(ABC):
+class Protocol:
     """Presents images to a network and yields its logits.
+
+    Without noise, the same clean image is presented at every step. Persistent noise is new at every step. Transient
+    noise is clean steps, some noisy frames, and as many clean steps again, with one variant per number of noisy frames.
 
     Attributes:
         run: The network.
@@ -115,100 +114,70 @@ class Protocol(ABC):
     @property
     def variants(self) -> list[RecordingConfig]:
         """The configuration of every trace that one presentation gives."""
-        return [self.config]
+        return [replace(self.config, noise_frames=(each,)) for each in self.config.noise_frames] or [self.config]
+
+    @property
+    def drawn(self) -> int:
+        """Noisy frames per image. Transient: at least the paper's maximum, so that any choice has the same noise."""
+        if self.config.noise is None:
+            return 0
+        return self.steps if self.config.protocol == "persistent" else max(MAX_NOISE_FRAMES, *self.config.noise_frames)
 
     @property
     def frames_in_memory(self) -> int:
-        """Frames per image that are in memory at a time."""
-        return 1
+        """Frames per image that are in memory at a time: the noisy ones, and the clean one if it is presented."""
+        return self.drawn + (self.config.protocol != "persistent")
 
-    @abstractmethod
+    def cost(self, steps: int) -> tuple[list[int], list[int]]:
+        """Block updates per step, and operations per image and step (for still images only)."""
+        net, schedule, (_, height, width) = self.run.net, self.config.schedule or "cascaded", self.run.inputs.shape
+        if self.config.noise is None:
+            updates = net.cycles(schedule, kernel=self.kernel, steps=steps)
+            return updates, net.operations(height, width, schedule, kernel=self.kernel, steps=steps)
+        if schedule == "serial":
+            return [len(net.blocks)] * steps, []
+        return net.cycles("cascaded", kernel=self.kernel, steps=steps, moving=True), []
+
     def present(
         self, images: UInt8[Tensor, "batch channels height width"], generators: Sequence[Generator]
     ) -> Iterator[Logits]:
         """The logits of every variant. Noise is drawn from one generator per image."""
+        net, serial = self.run.net, self.config.schedule == "serial"
+        if self.config.noise is None:
+            clean = self.run.normalised(images)
+            yield net(clean, kernel=self.kernel, steps=self.steps, schedule=self.config.schedule)
+        elif self.config.protocol == "transient":
+            yield from (self._serial_transient if serial else self._cascaded_transient)(images, generators)
+        else:
+            noisy = self._noisy(images, generators)
+            yield self._final(noisy) if serial else net(noisy, kernel=self.kernel)
 
-    def cost(self, steps: int) -> tuple[list[int], list[int]]:
-        """Block updates per step, and operations per image and step (for still images only)."""
-        net = self.run.net
-        if self.config.schedule == "serial":
-            return [len(net.blocks)] * steps, []
-        return net.cycles("cascaded", kernel=self.kernel, steps=steps, moving=True), []
-
-    def noisy_frames(self, images: Tensor, count: int, generators: Sequence[Generator]) -> Tensor:
+    def _noisy(self, images: Tensor, generators: Sequence[Generator]) -> Tensor:
         """Noisy frames, normalised. The noise on an image does not depend on the other images."""
         assert self.config.noise is not None
-        noise, single = make_noise(self.config.noise), (images / 255).split(1)
-        frames = [noise.film(image, count, generator) for image, generator in zip(single, generators, strict=True)]
-        return self.run.normalised(torch.cat(frames, dim=1))
+        noise, pairs = make_noise(self.config.noise), zip((images / 255).split(1), generators, strict=True)
+        frames = torch.cat([noise.film(image, self.drawn, generator) for image, generator in pairs], dim=1)
+        return self.run.normalised(frames[: max(self.config.noise_frames, default=self.drawn)])
 
+    def _final(self, frames: Tensor) -> Logits:
+        """The final logits of every frame, each processed in full."""
+        return torch.stack([self.run.net.final_logits(frame) for frame in frames])
 
-@dataclass(frozen=True)
-class Still(Protocol):
-    """The same clean image at every step."""
-
-    def present(self, images: Tensor, generators: Sequence[Generator]) -> Iterator[Logits]:
-        images = self.run.normalised(images)
-        yield self.run.net(images, kernel=self.kernel, steps=self.steps, schedule=self.config.schedule)
-
-    def cost(self, steps: int) -> tuple[list[int], list[int]]:
-        schedule, (_, height, width) = self.config.schedule or "cascaded", self.run.inputs.shape
-        updates = self.run.net.cycles(schedule, kernel=self.kernel, steps=steps)
-        return updates, self.run.net.operations(height, width, schedule, kernel=self.kernel, steps=steps)
-
-
-@dataclass(frozen=True)
-class PersistentNoise(Protocol):
-    """New noise at every step."""
-
-    @property
-    def frames_in_memory(self) -> int:
-        return self.steps
-
-    def present(self, images: Tensor, generators: Sequence[Generator]) -> Iterator[Logits]:
-        frames = self.noisy_frames(images, self.steps, generators)
-        if self.config.schedule == "serial":
-            yield torch.stack([self.run.net.final_logits(frame) for frame in frames])
-        else:
-            yield self.run.net(frames, kernel=self.kernel)
-
-
-@dataclass(frozen=True)
-class TransientNoise(Protocol):
-    """Clean steps, some noisy frames, and as many clean steps again; one variant per number of noisy frames.
-
-    The variants of a trial share their noise: three noisy frames begin with the two of the variant before. So the clean
-    beginning and the noise are computed once per trial, and only the clean steps after the noise once per variant.
-    """
-
-    @property
-    def variants(self) -> list[RecordingConfig]:
-        return [replace(self.config, noise_frames=(frames,)) for frames in self.config.noise_frames]
-
-    @property
-    def frames_in_memory(self) -> int:
-        return self.drawn + 1
-
-    @property
-    def drawn(self) -> int:
-        """Noisy frames that are drawn: at least the paper's maximum, so that the noise is the same for any choice."""
-        return max(MAX_NOISE_FRAMES, *self.config.noise_frames)
-
-    def present(self, images: Tensor, generators: Sequence[Generator]) -> Iterator[Logits]:
-        clean = self.run.normalised(images)
-        noisy = self.noisy_frames(images, self.drawn, generators)[: max(self.config.noise_frames)]
-        return self._serial(clean, noisy) if self.config.schedule == "serial" else self._cascaded(clean, noisy)
-
-    def _serial(self, clean: Tensor, noisy: Tensor) -> Iterator[Logits]:
-        once = self.run.net.final_logits(clean)[None].expand(self.steps, -1, -1)
-        during = torch.stack([self.run.net.final_logits(frame) for frame in noisy])
+    def _serial_transient(self, images: Tensor, generators: Sequence[Generator]) -> Iterator[Logits]:
+        clean = self._final(self.run.normalised(images)[None]).expand(self.steps, -1, -1)
+        during = self._final(self._noisy(images, generators))
         for frames in self.config.noise_frames:
-            yield torch.cat([once, during[:frames], once])
+            yield torch.cat([clean, during[:frames], clean])
 
-    def _cascaded(self, clean: Tensor, noisy: Tensor) -> Iterator[Logits]:
+    def _cascaded_transient(self, images: Tensor, generators: Sequence[Generator]) -> Iterator[Logits]:
+        """Variants share their noise: clean beginning and noise are computed once, only what follows once per variant.
+
+        Three noisy frames begin with the two of the variant before.
+        """
+        clean = self.run.normalised(images)
         before, state = self._repeat(clean, None)
         states, during = [state], []
-        for frame in noisy:
+        for frame in self._noisy(images, generators):
             logits, state = self.run.net.step(frame, states[-1], kernel=self.kernel)
             during.append(logits)
             states.append(state)

@@ -42,6 +42,8 @@ def record(
     run: Trained,
     config: RecordingConfig,
     *,
+    images: Images | None = None,
+    items: Int64[Tensor, "items"] | None = None,
     overwrite: bool = False,
     on_progress: OnProgress = lambda done, total: None,
 ) -> dict[Path, bool]:
@@ -52,51 +54,30 @@ def record(
     Args:
         run: The network, from `load_run`.
         config: Which images are presented, how, and what is stored.
+        images: Images in memory, instead of the data and split of the configuration; it is stored with theirs.
+        items: Which of these images, by number; all by default.
         overwrite: Replace recordings that exist.
         on_progress: Called with the numbers of finished and of all items.
     """
     protocol = make_protocol(run, config)
-    images, items = select_images(run, config.data, config.split)
-    some = limit_images(images, items, config.max_images)
-    config = replace(protocol.config, max_images=None if len(some) == len(items) else config.max_images)
-    files = record_images(run, images, config, items=some, overwrite=overwrite, on_progress=on_progress)
-    if config.activations is not None:
-        config = replace(config, max_images=None)
-        chosen = limit_images(images, items, config.activations)
-        source = provenance(run, images, chosen)
-        file, new = record_activations(run, images.select(chosen), config, source, overwrite)
-        files[file] = new
-    return files
-
-
-def record_images(
-    run: Trained,
-    images: Images,
-    config: RecordingConfig,
-    *,
-    items: Int64[Tensor, "items"] | None = None,
-    overwrite: bool = False,
-    on_progress: OnProgress = lambda done, total: None,
-) -> dict[Path, bool]:
-    """Record a network on images that are in memory: `record` without the selection of images.
-
-    Args:
-        run: The network.
-        images: The images; their name and split become part of the stored configuration.
-        config: How they are presented; data, split and activations are ignored.
-        items: Which of the images, by number; all by default.
-        overwrite: Replace recordings that exist.
-        on_progress: Called with the numbers of finished and of all items.
-    """
-    config = replace(config, data=images.name, split=images.split, activations=None)
+    if images is None:
+        images, items = select_images(run, config.data, config.split)
     items = torch.arange(len(images)) if items is None else items
-    session = Session(run, images, items, make_protocol(run, config))
+    some = limit_images(images, items, config.max_images)
+    resolved = replace(protocol.config, data=images.name, split=images.split, max_images=None, activations=None)
+    max_images = config.max_images if len(some) < len(items) else None
+    session = Session(run, images, some, Protocol(run, replace(resolved, max_images=max_images)))
     with locked(run.folder / "traces"):
         files, recordings = session.begin(overwrite)
         if recordings:
             session.fill(recordings, on_progress)
         else:
             on_progress(session.total, session.total)
+    if config.activations is not None:
+        chosen = limit_images(images, items, config.activations)
+        source = provenance(run, images, chosen)
+        file, new = record_activations(run, images.select(chosen), resolved, source, overwrite)
+        files[file] = new
     return files
 
 
