@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from cascaded.report.explorer import Explorer, ExplorerNetwork
+from cascaded.figures.style import color
+from cascaded.report.explorer import Explorer
 from cascaded.report.page import Missing, PageFigure, Report, Section, effect
+from cascaded.traces.activations import Activations
+from cascaded.traces.config import Provenance, RecordingConfig
 
 ODD = (
     "<script>alert(1)</script>",
@@ -18,7 +21,14 @@ ODD = (
 PLAIN = ("CascadedTD(0)", "CascadedTD(1)", "CascadedCE", "Shallow-Deep")
 NETWORKS = (*PLAIN, *ODD)
 HUES = ("#0072b2", "#d55e00", "#009e73", "#b8578f", "#8a6d00", "#4f7f94", "#b2483c")
+METHODS: dict[str, dict[str, Any]] = {
+    "CascadedTD(0)": {"method": "cascaded-td", "lam": 0.0},
+    "CascadedTD(1)": {"method": "cascaded-td", "lam": 1.0},
+    "CascadedCE": {"method": "cascaded-ce"},
+    "Shallow-Deep": {"method": "shallow-deep"},
+}
 COLORS: dict[str, str] = dict(zip(NETWORKS, HUES, strict=True))
+COLORS |= {name: color(each["method"], each.get("lam")) for name, each in METHODS.items()}
 CLASSES = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", ODD[0], ODD[2])
 
 
@@ -101,26 +111,28 @@ def made_explorer(data: str = "clutter test", classes: int = 10, items: int = 30
     blobs = np.exp(
         -((y - places[:, :1, None]) ** 2 + (x - places[:, 1:, None]) ** 2) / rng.uniform(10, 60, (items, 1, 1))
     )
-    images = (255 * blobs[..., None] * rng.uniform(0.3, 1, (items, 1, 1, 3))).astype(np.uint8)
-    labels = tuple(int(label) for label in rng.integers(0, classes, items))
+    images = (255 * blobs[:, None] * rng.uniform(0.3, 1, (items, 3, 1, 1))).astype(np.uint8)
+    labels = rng.integers(0, classes, items)
     names = CLASSES if classes == 10 else tuple(f"class {number}" for number in range(classes))
-    networks = tuple(
-        made_network(name, labels, classes, 6 + 3 * (place % 3), side) for place, name in enumerate(NETWORKS)
-    )
-    return Explorer(data, names, images, labels, networks)
+    config = RecordingConfig(*data.split())
+    return {
+        name: made_network(config, Provenance(**METHODS.get(name, {}), classes=names), images, labels, place, side)
+        for place, name in enumerate(NETWORKS)
+    }
 
 
-def made_network(name: str, labels: tuple[int, ...], classes: int, steps: int, side: int = 7) -> ExplorerNetwork:
-    rng = np.random.default_rng(len(name))
-    items, stages = len(labels), steps - 1
+def made_network(config, provenance, images, labels, place, side) -> Activations:
+    rng = np.random.default_rng(place)
+    steps, items, classes = 6 + 3 * (place % 3), len(labels), len(provenance.classes)
+    stages = steps - 1
     logits = rng.normal(size=(1, items, classes)) + rng.normal(size=(steps, items, classes)) * 0.3
     logits[:, np.arange(items), labels] += np.linspace(0, 5, steps)[:, None] * rng.uniform(0.1, 1.5, items)
-    probabilities = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
     ages = np.arange(1, steps + 1)[:, None, None] - np.arange(stages)
     convergence = np.broadcast_to((ages / 3).clip(0, 1), (steps, items, stages)).astype(np.float32)
     final = rng.integers(0, 256, (items, stages, side, side))
     maps = (final * convergence[..., None, None]).astype(np.uint8)
-    return ExplorerNetwork(name, COLORS[name], probabilities.astype(np.float32), maps, convergence)
+    logits, blocks = logits.astype(np.float32), np.zeros((0, stages - 1), np.float32)
+    return Activations(config, provenance, images, labels, np.arange(items), logits, maps, convergence, blocks, blocks)
 
 
 def _drawing(title: str) -> str:

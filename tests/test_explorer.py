@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cascaded.analysis.outputs import softmax
 from cascaded.report.explorer import packed
 from tests.made_report import made_explorer
 
 EXPLORER = made_explorer(items=12, side=3)
-SMALL = replace(EXPLORER, labels=tuple(range(3)) * 4, networks=EXPLORER.networks[:2])
+SMALL = {name: replace(own, labels=np.arange(12) % 3) for name, own in list(EXPLORER.items())[:2]}
 
 
 def unpacked(one, number):
@@ -36,14 +37,14 @@ def test_unpacked_bytes_are_the_recorded_values(classes):
     shown = np.array(one["shown"])
     assert shown.shape == (7, 10)
     assert all(label in row for label, row in zip(one["labels"], shown.tolist(), strict=True))
-    for number, network in enumerate(explorer.networks):
+    for number, own in enumerate(explorer.values()):
+        expected = softmax(own.logits)
         predictions, confidence, probabilities, convergence, maps = unpacked(one, number)
-        assert (predictions == network.probabilities.argmax(axis=-1)).all()
-        assert np.abs(confidence - network.probabilities.max(axis=-1)).max() < 0.002
-        expected = network.probabilities[:, np.arange(7)[:, None], shown]
-        assert np.abs(probabilities - expected).max() < 0.002
-        assert np.abs(convergence - network.convergence).max() < 0.002
-        assert (maps == network.maps).all()
+        assert (predictions == expected.argmax(axis=-1)).all()
+        assert np.abs(confidence - expected.max(axis=-1)).max() < 0.002
+        assert np.abs(probabilities - expected[:, np.arange(7)[:, None], shown]).max() < 0.002
+        assert np.abs(convergence - own.convergence).max() < 0.002
+        assert (maps == own.maps).all()
 
 
 def test_all_images_are_in_one_sprite():
@@ -51,10 +52,10 @@ def test_all_images_are_in_one_sprite():
     (one,) = packed([explorer])["sets"]
     sheet = np.array(Image.open(io.BytesIO(base64.b64decode(one["sprite"].partition(",")[2]))))
     height, width = one["size"]
-    for item, image in enumerate(explorer.images):
+    for item, image in enumerate(next(iter(explorer.values())).images):
         row, column = divmod(item, one["columns"])
         cell = sheet[row * height : (row + 1) * height, column * width : (column + 1) * width]
-        assert (cell == image).all()
+        assert (cell == image.transpose(1, 2, 0)).all()
 
 
 @pytest.mark.parametrize("max_chars", [0, 9_000, 12_000, 16_000, 25_000, 60_000])
@@ -71,8 +72,7 @@ def test_explorers_that_are_too_large_keep_fewer_images_evenly_over_the_classes(
     assert result["note"] == (note if sum(counts) < 24 else "")
 
 
-def test_explorers_without_images_or_networks_are_left_out():
-    explorer = made_explorer(items=5)
-    result = packed([replace(explorer, networks=()), explorer])
+def test_explorers_without_networks_are_left_out():
+    result = packed([{}, made_explorer(items=5)])
     assert len(result["sets"]) == 1
     assert packed([]) == {"sets": [], "note": ""}

@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from cascaded.figures.style import color
 from cascaded.report.page import Report, render, write_page
-from tests.made_report import COLORS, NETWORKS, ODD, made_claims, made_explorer, made_report
+from tests.made_report import NETWORKS, ODD, made_claims, made_explorer, made_report
 
 
 class Read(HTMLParser):
@@ -74,7 +75,8 @@ def test_odd_names_end_no_tag_and_no_script(read, text):
     assert text.count("<script") == text.count("</script>") == 6  # five of its own, and the data
     data = json.loads(read.data)
     assert [model["model"] for model in data["sets"][0]["models"]] == list(NETWORKS)
-    assert data["colors"] == COLORS
+    assert list(data["colors"]) == list(NETWORKS)
+    assert data["colors"]["CascadedTD(0)"] == color("cascaded-td", 0.0)
 
 
 def test_names_that_are_not_text_do_not_stop_the_page(tmp_path):
@@ -116,15 +118,18 @@ def test_what_is_missing_is_named_with_the_command_that_fills_it(report, read):
 
 def test_effects_have_their_intervals_and_units(text):
     first, second, small, absent = (row["effect"] for row in made_claims())
-    assert (first.value, first.interval) == ("+12.3 points", "8.1 to 16.5")
-    assert (second.value, second.interval) == ("+4.2 points", "\N{MINUS SIGN}0.3 to 8.9")
-    assert (small.value, small.interval) == ("\N{MINUS SIGN}0.024 rho", "\N{MINUS SIGN}0.050 to \N{MINUS SIGN}0.001")
+    assert (first["value"], first["interval"]) == ("+12.3 points", "8.1 to 16.5")
+    assert (second["value"], second["interval"]) == ("+4.2 points", "\N{MINUS SIGN}0.3 to 8.9")
+    assert (small["value"], small["interval"]) == (
+        "\N{MINUS SIGN}0.024 rho",
+        "\N{MINUS SIGN}0.050 to \N{MINUS SIGN}0.001",
+    )
     assert absent is None
-    assert first.at == pytest.approx(12.34 / 16.5)
-    assert (first.high, small.low) == (1, -1)
+    assert first["at"] == pytest.approx(12.34 / 16.5)
+    assert (first["high"], small["low"]) == (1, -1)
     for each in (first, second, small):
-        assert each.value in text
-        assert each.interval in text
+        assert each["value"] in text
+        assert each["interval"] in text
 
 
 def test_a_bare_report_is_a_page_too():

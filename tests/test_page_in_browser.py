@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tests.browser
+from cascaded.analysis.outputs import softmax
 from cascaded.report.page import write_page
 from tests.browser import PHONE, check_fits, check_page, check_quiet, served, visited
 from tests.made_report import NETWORKS, ODD, made_report
@@ -61,21 +62,22 @@ def test_a_page_without_an_explorer_says_what_would_fill_it(browser, tmp_path):
 
 
 def test_the_bars_are_the_networks_probabilities_at_every_step(report, page):
-    explorer = report.explorers[0]
+    networks = list(report.explorers[0].values())
+    labels, classes = networks[0].labels, networks[0].provenance.classes
     place = int(page.inner_text("#explorer-position").split()[1]) - 1
-    item = sorted(range(len(explorer.labels)), key=lambda each: explorer.labels[each])[place]  # by class, as it begins
+    item = sorted(range(len(labels)), key=lambda each: labels[each])[place]  # by class, as it begins
     for step in range(9):
         for side in (0, 1):
-            shares = explorer.networks[side].probabilities
+            shares = softmax(networks[side].logits)
             expected = 100 * shares[min(step, len(shares) - 1), item]
             assert np.abs(percentages(page, side) - expected).max() < 0.8
-            prediction = explorer.classes[int(expected.argmax())]
+            prediction = classes[int(expected.argmax())]
             assert f"Predicts {prediction} with" in page.locator(".statement").nth(side).inner_text()
         page.keyboard.press("ArrowRight")
 
 
 def test_a_network_with_fewer_steps_keeps_its_last_output(report, visit, page):
-    lengths = [len(network.probabilities) for network in report.explorers[0].networks[:2]]
+    lengths = [len(own.logits) for own in report.explorers[0].values()][:2]
     page.keyboard.press("End")
     assert visit.steps() == (max(lengths), max(lengths))
     assert f"finished at step {lengths[0]}" in page.locator(".statement").first.inner_text()
@@ -98,9 +100,9 @@ def test_of_many_classes_a_few_are_shown_the_true_one_marked_and_always_in_the_s
 
 
 def test_images_can_be_sorted_by_the_first_correct_step_of_the_left_network(report, page):
-    explorer = report.explorers[0]
+    first = next(iter(report.explorers[0].values()))
     page.select_option("#explorer-sort", "settled")
-    right = explorer.networks[0].probabilities.argmax(axis=-1) == np.array(explorer.labels)
+    right = first.logits.argmax(axis=-1) == first.labels
     steps = sorted(0 if each.all() else len(each) - int(each[::-1].argmin()) for each in right.T)
     expected = [f"step {step + 1}" if step < len(right) else "never" for step in steps]
     assert page.locator(".below").all_inner_texts() == expected

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cascaded.figures.style import color
-from cascaded.report.activations import explorers, find_activations
+from cascaded.report.activations import explorer_color, explorers, find_activations
+from cascaded.report.explorer import packed
 from cascaded.report.galleries import gallery_figures
 from cascaded.results.galleries import Gallery, gallery_file, write_gallery
 from cascaded.traces.activations import Activations, save_activations
@@ -42,21 +43,19 @@ def runs_with(folder, *recorded):
 
 
 def names(found):
-    return [[network.name for network in explorer.networks] for explorer in explorers(found)]
+    return [list(explorer) for explorer in explorers(found)]
 
 
-def test_probabilities_are_the_softmax_of_the_logits(tmp_path):
+def test_an_explorer_has_what_was_recorded(tmp_path):
     own = made()
     found, notes = find_activations(runs_with(tmp_path, own))
     (explorer,) = explorers(found)
-    z = own.logits.astype(float)
-    expected = np.exp(z) / np.exp(z).sum(axis=-1, keepdims=True)
-    (network,) = explorer.networks
-    np.testing.assert_allclose(network.probabilities, expected, atol=1e-6)
-    assert (explorer.data, explorer.classes, explorer.labels) == ("digits test", CLASSES, (0, 1, 2))
-    assert (explorer.images == own.images[:, 0, :, :, None]).all()
-    assert (network.maps == own.maps).all()
-    assert (network.name, network.color) == ("CascadedTD(0)", color("cascaded-td", 0.0))
+    (network,) = explorer.values()
+    for name in ("images", "labels", "logits", "maps", "convergence"):
+        assert np.array_equal(getattr(network, name), getattr(own, name))
+    assert (list(explorer), explorer_color(network)) == (["CascadedTD(0)"], color("cascaded-td", 0.0))
+    (one,) = packed([explorer])["sets"]
+    assert (one["data"], one["classes"], one["labels"]) == ("digits test", list(CLASSES), [0, 1, 2])
     assert notes == []
 
 
@@ -84,8 +83,8 @@ def test_networks_with_other_classes_have_explorers_of_their_own(tmp_path):
 def test_of_several_seeds_the_first_is_shown(tmp_path):
     found, _ = find_activations(runs_with(tmp_path, made(1), made(2)))
     (explorer,) = explorers(found)
-    assert (explorer.images == made(1).images[:, 0, :, :, None]).all()
-    assert len(explorer.networks) == 1
+    (own,) = explorer.values()
+    assert (own.images == made(1).images).all()
 
 
 @pytest.mark.parametrize("kind", ["damaged", "other weights", "out of distribution"])

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from cascaded.analysis.outputs import softmax
 from cascaded.errors import InputError
 from cascaded.figures.style import color
-from cascaded.report.explorer import Explorer, ExplorerNetwork
+from cascaded.report.explorer import Explorer
 from cascaded.results.names import display_name
 from cascaded.traces.activations import Activations, load_activations
 from cascaded.training.runs import weights_digest
@@ -36,18 +33,15 @@ def find_activations(runs: Iterable[Path]) -> tuple[list[Activations], list[str]
 
 def explorers(found: Sequence[Activations]) -> tuple[Explorer, ...]:
     """One explorer per set of images, the one with the most networks first."""
-    sets: dict[tuple[object, ...], list[Activations]] = {}
-    for each in found:
-        sets.setdefault(_images(each), []).append(each)
-    made = []
-    for own in sets.values():
-        first = own[0]
-        images = np.broadcast_to(first.images, (len(first.images), 3, *first.images.shape[2:])).transpose(0, 2, 3, 1)
-        labels = tuple(int(label) for label in first.labels)
-        networks = tuple(_network(each) for each in own)
-        data = f"{first.config.data} {first.config.split}"
-        made.append(Explorer(data, first.provenance.classes, images, labels, networks))
-    return tuple(sorted(made, key=lambda explorer: -len(explorer.networks)))
+    sets: dict[tuple[object, ...], dict[str, Activations]] = {}
+    for own in found:
+        sets.setdefault(_images(own), {})[_name(own)] = own
+    return tuple(sorted(sets.values(), key=len, reverse=True))
+
+
+def explorer_color(own: Activations) -> str:
+    """The color of a network, as in figures."""
+    return color(own.provenance.method, last_lam(own.provenance.lam), own.config.schedule)
 
 
 def _images(own: Activations) -> tuple[object, ...]:
@@ -68,9 +62,3 @@ def last_lam(lam: float | tuple[float, ...] | None) -> float | None:
 def _name(own: Activations) -> str:
     name = display_name(own.provenance.method, last_lam(own.provenance.lam), own.config.schedule)
     return name if own.config.time == "coarse" else f"{name}, {own.config.kernel}"
-
-
-def _network(own: Activations) -> ExplorerNetwork:
-    probabilities = softmax(own.logits).astype(np.float32)
-    own_color = color(own.provenance.method, last_lam(own.provenance.lam), own.config.schedule)
-    return ExplorerNetwork(_name(own), own_color, probabilities, own.maps, own.convergence)

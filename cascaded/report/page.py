@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from cascaded.files import write_whole
+from cascaded.report.activations import explorer_color
 from cascaded.report.explorer import Explorer, packed
 
 FIGURES = "figures"
@@ -67,17 +68,6 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Effect:
-    """A measured effect as text, and its place on a scale from -1 to 1 around zero."""
-
-    value: str
-    interval: str
-    at: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class Report:
     """Everything on the page.
 
@@ -88,7 +78,7 @@ class Report:
         colors: The color of every network, as `#rrggbb`, in the order of the legend.
         first: The figure of the first screen.
         sections: The other figures.
-        claims: The comparison with the paper: claim, statement, what, effect (an `Effect`), interval_over, paper,
+        claims: The comparison with the paper: claim, statement, what, effect (from `effect`), interval_over, paper,
             verdict and command of every measurement.
         runs: The networks: `network`, `run` and further columns, the same in every row.
         explorers: Recorded activations, one set of images each.
@@ -122,7 +112,7 @@ def render(report: Report) -> str:
     """The page as text; equal reports give equal pages."""
     scripts = {name: _read(f"{name}.js") for name in SCRIPTS}
     explorer = packed(report.explorers)
-    colors = {network.name: network.color for each in report.explorers for network in each.networks}
+    colors = {name: explorer_color(own) for each in report.explorers for name, own in each.items()}
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -143,20 +133,23 @@ def render(report: Report) -> str:
     )
 
 
-def effect(value: float, low: float, high: float, unit: str) -> Effect | None:
-    """An effect as text: `+12.3 points`, `8.1 to 16.5`; None if it was not measured."""
+def effect(value: float, low: float, high: float, unit: str) -> dict[str, Any] | None:
+    """An effect as text and its place on a scale from -1 to 1 around zero; None if it was not measured.
+
+    The value is such as `+12.3 points`, the interval such as `8.1 to 16.5`.
+    """
     if not math.isfinite(value):
         return None
     known = math.isfinite(low) and math.isfinite(high)
     span = max(map(abs, (value, low, high) if known else (value,))) or 1.0
     digits = 1 if span >= 1 else 2 if span >= 0.1 else 3
-    return Effect(
-        value=f"{_number(value, digits, '+')} {unit}".rstrip(),
-        interval=f"{_number(low, digits)} to {_number(high, digits)}" if known else "",
-        at=value / span,
-        low=(low if known else value) / span,
-        high=(high if known else value) / span,
-    )
+    return {
+        "value": f"{_number(value, digits, '+')} {unit}".rstrip(),
+        "interval": f"{_number(low, digits)} to {_number(high, digits)}" if known else "",
+        "at": value / span,
+        "low": (low if known else value) / span,
+        "high": (high if known else value) / span,
+    }
 
 
 def _number(value: float, digits: int, sign: str = "") -> str:

@@ -147,7 +147,7 @@ def _claim(row: dict[str, Any]) -> dict[str, Any]:
         "what": ", ".join(filter(None, words)) or "not measured by these runs",
         "effect": effect(row["effect"], row["low"], row["high"], row["unit"]),
         "interval_over": interval_over(row),
-        "paper": f"{paper.value} ({row['paper_data']})" if paper else "",
+        "paper": f"{paper['value']} ({row['paper_data']})" if paper else "",
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import msgspec
@@ -56,6 +56,12 @@ class Activations:
         for name, shape in shapes.items():
             if shape != (steps, items):
                 raise InputError(f"{name} has (steps, images) {shape}, logits {(steps, items)}: give equal ones")
+
+    def select(self, items: Int64[np.ndarray, "chosen"]) -> Activations:
+        """Some of the images, by number."""
+        per_image = {name: getattr(self, name)[items] for name in ("images", "labels", "indices")}
+        per_step = {name: getattr(self, name)[:, items] for name in ("logits", "maps", "convergence")}
+        return replace(self, **per_image, **per_step)
 
 
 ARRAYS = tuple(each.name for each in fields(Activations) if each.name not in ("config", "provenance"))
