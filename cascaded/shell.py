@@ -41,12 +41,15 @@ def typed(command: str) -> str:
     return re.sub(r"(^|&& |; )cascaded ", lambda match: f"{match[1]}{program()} ", command)
 
 
+QUOTES = "'"
+
+
 def help_default(text: str, metavar: str | None = None) -> Any:
     """For `Annotated`: what `--help` shows as the default if that is None or empty; any other default is shown."""
     import tyro
 
     def hint(default: str) -> str:
-        return f"(default: {text if default in ('None', 'False', '', '()', '.') else default})"
+        return f"(default: {text if default.strip(QUOTES) in ('None', 'False', '', '()', '.') else default})"
 
     return tyro.conf.arg(metavar=metavar, help_behavior_hint=hint)
 

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,8 +19,9 @@ from cascaded.training.distributed import Distributed, choose_device, share_stat
 from cascaded.training.method import get_method
 from cascaded.training.runs import read_metrics
 from cascaded.training.step import LossModule
-from tests.forked import code_of, forked
+from tests.forked import PATIENCE
 
+ROOT = Path(__file__).parent.parent
 MODELS = ["cascaded-td", "cascaded-td-multihead", "cascaded-ce", "serial-td", "shallow-deep"]
 
 
@@ -63,8 +64,15 @@ def half(rank, folder):
 @pytest.fixture(scope="module")
 def halves(tmp_path_factory):
     folder = tmp_path_factory.mktemp("halves")
-    children = [forked(partial(half, rank, folder)) for rank in range(2)]
-    assert [code_of(child) for child in children] == [0, 0]
+    # not forked: other tests may have started threads in this process, and a fork of those can wait for ever
+    code = "import sys; from tests.test_processes import half; half(int(sys.argv[1]), sys.argv[2])"
+    command = [sys.executable, "-c", code]
+    children = [subprocess.Popen([*command, str(rank), str(folder)], cwd=ROOT) for rank in range(2)]
+    try:
+        assert [child.wait(timeout=PATIENCE) for child in children] == [0, 0]
+    finally:
+        for child in children:
+            child.kill()
     return [torch.load(folder / str(rank), weights_only=True) for rank in range(2)]
 
 

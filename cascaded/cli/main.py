@@ -15,9 +15,10 @@ from importlib import import_module
 
 from cascaded import __version__
 from cascaded.errors import CascadedWarning, InputError, unknown
+from cascaded.shell import program
 
 COMMANDS = {
-    "demo": "evaluate trained networks on photographs, train a small one, and open the report",
+    "demo": "evaluate trained networks on photographs, train a small one, and write a report",
     "predict": "run a trained network on your own images and show its prediction at every step",
     "train": "train a network; interrupt and resume it at any time",
     "sweep": "train several methods, lambdas, seeds or folds, on this machine or on a Ray cluster",
@@ -98,5 +99,5 @@ def run(arguments: list[str]) -> None:
         from cascaded.cli.usage import RENAMED_COMMANDS
 
         if name in RENAMED_COMMANDS:
-            raise InputError(f"the command {name} is called {RENAMED_COMMANDS[name]}: see cascaded --help")
-        raise unknown("command", name, COMMANDS, "see cascaded --help")
+            raise InputError(f"the command {name} is called {RENAMED_COMMANDS[name]}: see {program()} --help")
+        raise unknown("command", name, COMMANDS, f"see {program()} --help")

@@ -144,5 +144,5 @@ def _conclude(folder: Path, metrics: Mapping[str, Any]) -> None:
     split = "" if tested else " --split validation" if validated else " --split train"
     run = shlex.quote(str(folder))
     print(f"next: {program()} record {run}{split}")
-    print(f"      {program()} analyse {run}")
+    print(f"      {program()} analyze {run}")
     print(f"      {program()} report {run}")
