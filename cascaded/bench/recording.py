@@ -1,4 +1,4 @@
-"""Time to record images beside a serial evaluation of them, and time per analysis of a trace of the paper's size."""
+"""Time to record images beside a serial evaluation of them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import torch
 
-from cascaded import RunConfig, analysis
+from cascaded import RunConfig
 from cascaded.data.images import Images
 from cascaded.models.networks import make_network
-from cascaded.traces.config import Provenance, RecordingConfig
+from cascaded.traces.config import RecordingConfig
 from cascaded.traces.record import PIXELS, record
-from cascaded.traces.trace import Trace
 from cascaded.training.load import Trained
 from cascaded.training.runs import Inputs
 
 CLASSES = tuple(map(str, range(10)))
-TRACE = (70, 10_000, 10)
-"""Steps, items and classes of the trace that analyses are timed on."""
 
 
 def time_recording(
@@ -55,29 +51,4 @@ def _evaluate(run: Trained, images: Images, part: slice, on_progress: Callable[[
         predictions = serial(run.normalised(images.images[rows])).argmax(dim=-1)
         correct += int((predictions == images.labels[rows]).sum())
         on_progress(len(rows))
-    return time.perf_counter() - start
-
-
-def time_analyses(shape: tuple[int, int, int] = TRACE) -> dict[str, float]:
-    """Seconds per analysis of a random trace, for the analyses that train nothing."""
-    steps, items, classes = shape
-    generator = np.random.default_rng(0)
-    labels = generator.integers(classes, size=items)
-    logits = generator.normal(size=shape).astype(np.float32)
-    logits[:, np.arange(items), labels] += np.linspace(0, 4, steps, dtype=np.float32)[:, None]
-    trace = Trace(logits, labels, provenance=Provenance(coarse_of=tuple(each // 2 for each in range(classes))))
-    measures = {"random": generator.normal(size=items)}
-    latency = analysis.selection_latency(trace).steps
-    analyses: dict[str, Callable[[], object]] = {
-        "speed_accuracy": lambda: analysis.speed_accuracy(trace),
-        "selection_latency": lambda: analysis.selection_latency(trace),
-        "prototypicality": lambda: analysis.prototypicality(trace, measures, latency=latency),
-        "taxonomic_compliance": lambda: analysis.taxonomic_compliance(trace),
-    }
-    return {name: _seconds(run) for name, run in analyses.items()}
-
-
-def _seconds(run: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    run()
     return time.perf_counter() - start

@@ -49,7 +49,7 @@ def bench(
         repeats: Number of timed runs after one warm-up run; the median is reported.
         threads: Number of CPU threads for torch.
         memory: Measure peak memory, in separate processes.
-        record: Also time the recording of this many images and the analyses of a trace.
+        record: Also time the recording of this many images.
         json: Also write all measurements to this file.
     """
     _check(width, batch_size, image_size, repeats, threads, record)
@@ -101,12 +101,12 @@ def _measure(
 def _record(arch: str, widths: tuple[int, ...], image_size: int, items: int, threads: int) -> dict[str, Any]:
     import torch
 
-    from cascaded.bench.recording import time_analyses, time_recording
+    from cascaded.bench.recording import time_recording
 
     torch.set_num_threads(threads)
     with progress("recording", 2 * items * len(widths)) as bar:
         recording = [time_recording(arch, width, image_size, items, bar.advance) for width in widths]
-    return {"recording": recording, "analyses": time_analyses()}
+    return {"recording": recording}
 
 
 def _print(results: dict[Setting, dict[str, Measurement]], recorded: dict[str, Any], json: Path | None) -> None:
@@ -121,8 +121,6 @@ def _print(results: dict[Setting, dict[str, Measurement]], recorded: dict[str, A
             f"recording {each['items']:,} images at width {each['width']}: {each['record']:.1f} s, "
             f"{each['time_of_serial']:.2f} x a serial evaluation"
         )
-    for name, seconds in recorded.get("analyses", {}).items():
-        console.print(f"{name} of a trace of 70 steps x 10,000 items x 10 classes: {seconds:.2f} s")
     if json is not None:
         write_json(json, summary(results) | recorded)
         console.print(f"wrote {json}")
