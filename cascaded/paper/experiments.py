@@ -72,7 +72,6 @@ class Experiment:
 
     Attributes:
         name: As on the command line.
-        title: What it shows, and where it is in the paper.
         networks: What is trained for it at the paper's scale; a smaller scale leaves some out.
         recordings: What is recorded; the scale sets numbers of images, steps and trials.
         analyses: What is computed from the recordings.
@@ -83,7 +82,6 @@ class Experiment:
     """
 
     name: str
-    title: str
     networks: tuple[Network, ...]
     recordings: tuple[RecordingConfig, ...] = (COARSE,)
     analyses: tuple[str, ...] = ("speed_accuracy",)
@@ -91,6 +89,11 @@ class Experiment:
     where: str = ""
     figures: tuple[Callable[[pd.DataFrame], Any], ...] = ()
     beside_paper: bool = False
+
+    @property
+    def title(self) -> str:
+        """What it shows, and where it is in the paper."""
+        return TITLES[self.name]
 
 
 def _cascades(
@@ -113,89 +116,53 @@ SIX = (
 )
 """The six models of the paper; SerialCE is the network of CascadedCE, run serially."""
 
+TITLES = {
+    "table-lambda": "Final accuracy by lambda (figure 3, appendix table of the paper)",
+    "speed-accuracy": "Speed and accuracy of six models with a confidence threshold (figure 4 of the paper)",
+    "deadline": "Accuracy per step: one deadline for all images (appendix of the paper)",
+    "serial-td0": "Serial networks trained with TD(0) (appendix of the paper)",
+    "images": "Images with low and high latency (figure 2 of the paper)",
+    "prototypicality": "Latency and prototypicality (table 1 of the paper)",
+    "taxonomy": "The coarse class before the fine one (figure 5 of the paper)",
+    "noise-persistent": "Persistent noise (table 2, left of the paper)",
+    "noise-transient": "Transient noise (table 2, right of the paper)",
+    "ood": "Out-of-distribution images detected from the outputs of all steps (figure 7, appendix table of the paper)",
+    "stopping": "When to stop: learned stopper, confidence threshold, deadline (appendix of the paper)",
+    "terriers": "Ten breeds of terriers in high resolution (appendix of the paper)",
+    "run-time": "Training time (appendix table of the paper)",
+    "demo": "Networks that come with the package on 1,000 photographs, and one that is trained here",
+}
+FOLDED = TD_CE + tuple(replace(network, folds=FOLDS) for network in TD_CE)
+SERIAL_TD = (*(replace(each, lam=0.0) for each in MULTIHEAD), *MULTIHEAD, *_cascades(*SETS, ce=False))
+TERRIERS = (*_cascades("terriers", lams=(0.0, 0.55, 1.0), ce=False), Network("serial-td-multihead", 1.0, "terriers"))
+COMPLIANCE = ("first_step_at_0.35", "compliance_mean", "compliance_above_chance")
+SPEED, COSTS, CURVES = ("speed_accuracy",), ("area", "cost_to_95"), (figures.speed_accuracy,)
+
 _ALL = (
-    Experiment(
-        "table-lambda",
-        "Final accuracy by lambda (figure 3, appendix table of the paper)",
-        _cascades(*SETS, lams=LAMBDAS),
-        figures=(figures.lambda_effect,),
-        beside_paper=True,
-    ),
-    Experiment(
-        "speed-accuracy",
-        "Speed and accuracy of six models with a confidence threshold (figure 4 of the paper)",
-        SIX,
-        (COARSE, SERIAL),
-        metrics=("area", "cost_to_95"),
-        where="rule == 'threshold'",
-        figures=(figures.speed_accuracy,),
-    ),
-    Experiment(
-        "deadline",
-        "Accuracy per step: one deadline for all images (appendix of the paper)",
-        SIX,
-        (COARSE, SERIAL),
-        metrics=("area", "cost_to_95"),
-        where="rule == 'deadline'",
-        figures=(figures.accuracy_per_step,),
-    ),
-    Experiment(
-        "serial-td0",
-        "Serial networks trained with TD(0) (appendix of the paper)",
-        (*(replace(each, lam=0.0) for each in MULTIHEAD), *MULTIHEAD, *_cascades(*SETS, ce=False)),
-        metrics=("accuracy", "area"),
-        where="rule != 'deadline'",
-        figures=(figures.speed_accuracy,),
-    ),
-    Experiment(
-        "images",
-        "Images with low and high latency (figure 2 of the paper)",
-        CIFAR100,
-        (FINE,),
-        ("selection_latency",),
-        ("latency", "theta"),
-        figures=(figures.settled,),
-    ),
+    Experiment("table-lambda", _cascades(*SETS, lams=LAMBDAS), figures=(figures.lambda_effect,), beside_paper=True),
+    Experiment("speed-accuracy", SIX, (COARSE, SERIAL), SPEED, COSTS, "rule == 'threshold'", CURVES),
+    Experiment("deadline", SIX, (COARSE, SERIAL), SPEED, COSTS, "rule == 'deadline'", (figures.accuracy_per_step,)),
+    Experiment("serial-td0", SERIAL_TD, (COARSE,), SPEED, ("accuracy", "area"), "rule != 'deadline'", CURVES),
+    Experiment("images", CIFAR100, (FINE,), ("selection_latency",), ("latency", "theta"), "", (figures.settled,)),
     Experiment(
         "prototypicality",
-        "Latency and prototypicality (table 1 of the paper)",
-        TD_CE + tuple(replace(network, folds=FOLDS) for network in TD_CE),
+        FOLDED,
         (FINE, VALIDATION),
         ("prototypicality",),
         ("rho",),
         figures=(figures.prototypicality, figures.latency_by_decile),
         beside_paper=True,
     ),
-    Experiment(
-        "taxonomy",
-        "The coarse class before the fine one (figure 5 of the paper)",
-        CIFAR100,
-        analyses=("taxonomic_compliance",),
-        metrics=("first_step_at_0.35", "compliance_mean", "compliance_above_chance"),
-        figures=(figures.taxonomy,),
-    ),
-    Experiment(
-        "noise-persistent",
-        "Persistent noise (table 2, left of the paper)",
-        NOISY,
-        (PERSISTENT, replace(PERSISTENT, schedule="serial")),
-        ("persistent_noise",),
-        figures=(figures.persistent_noise,),
-        beside_paper=True,
-    ),
-    Experiment(
-        "noise-transient",
-        "Transient noise (table 2, right of the paper)",
-        NOISY,
-        (TRANSIENT, replace(TRANSIENT, schedule="serial")),
-        ("transient_noise",),
-        ("dip",),
-        figures=(figures.target_confidence,),
-        beside_paper=True,
+    Experiment("taxonomy", CIFAR100, (COARSE,), ("taxonomic_compliance",), COMPLIANCE, "", (figures.taxonomy,)),
+    *(
+        Experiment(name, NOISY, (config, replace(config, schedule="serial")), analysis, (metric,), "", (draw,), True)
+        for name, config, analysis, metric, draw in (
+            ("noise-persistent", PERSISTENT, ("persistent_noise",), "accuracy", figures.persistent_noise),
+            ("noise-transient", TRANSIENT, ("transient_noise",), "dip", figures.target_confidence),
+        )
     ),
     Experiment(
         "ood",
-        "Out-of-distribution images detected from the outputs of all steps (figure 7, appendix table of the paper)",
         TD,
         (FINE, VALIDATION, *OOD),
         ("out_of_distribution",),
@@ -204,27 +171,16 @@ _ALL = (
         (figures.ood,),
         beside_paper=True,
     ),
-    Experiment(
-        "stopping",
-        "When to stop: learned stopper, confidence threshold, deadline (appendix of the paper)",
-        TD,
-        (FINE, VALIDATION),
-        ("learned_stopper",),
-        ("area",),
-        figures=(figures.stopping_rules,),
-    ),
+    Experiment("stopping", TD, (FINE, VALIDATION), ("learned_stopper",), ("area",), "", (figures.stopping_rules,)),
     Experiment(
         "terriers",
-        "Ten breeds of terriers in high resolution (appendix of the paper)",
-        (*_cascades("terriers", lams=(0.0, 0.55, 1.0), ce=False), Network("serial-td-multihead", 1.0, "terriers")),
+        TERRIERS,
         metrics=("accuracy", "cost_to_accuracy_50"),
         where="rule != 'deadline'",
-        figures=(figures.speed_accuracy, figures.accuracy_per_step),
+        figures=(*CURVES, figures.accuracy_per_step),
         beside_paper=True,
     ),
-    Experiment(
-        "run-time", "Training time (appendix table of the paper)", TD_CE, (), ("run_time",), ("training_hours",)
-    ),
+    Experiment("run-time", TD_CE, (), ("run_time",), ("training_hours",)),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 CLAIMS, ALL = "claims", "all"
@@ -239,7 +195,6 @@ SHIPPED: dict[str, tuple[MethodName, float | None]] = {
 """The networks of the package that the demo evaluates."""
 DEMO = Experiment(
     "demo",
-    "Networks that come with the package on 1,000 photographs, and one that is trained here",
     (
         *(Network(*each, shipped=name, test_data="cifar10-sample") for name, each in SHIPPED.items()),
         Network("cascaded-td", 0.0, "digits"),
