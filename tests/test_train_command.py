@@ -124,7 +124,7 @@ def test_a_small_folder_without_test_images_is_trained_and_the_next_command_work
     assert "validation accuracy" in lines[0]
     assert lines[-3:] == [
         f"next: {program()} record 'my runs/0' --split validation",
-        f"      {program()} analyse 'my runs/0'",
+        f"      {program()} analyze 'my runs/0'",
         f"      {program()} report 'my runs/0'",
     ]
     cascaded(*shlex.split(lines[-3].removeprefix(f"next: {program()} ")), *EXECUTED)
