@@ -136,23 +136,18 @@ FOLDED = TD_CE + tuple(replace(network, folds=FOLDS) for network in TD_CE)
 SERIAL_TD = (*(replace(each, lam=0.0) for each in MULTIHEAD), *MULTIHEAD, *_cascades(*SETS, ce=False))
 TERRIERS = (*_cascades("terriers", lams=(0.0, 0.55, 1.0), ce=False), Network("serial-td-multihead", 1.0, "terriers"))
 COMPLIANCE = ("first_step_at_0.35", "compliance_mean", "compliance_above_chance")
-SPEED, COSTS, CURVES = ("speed_accuracy",), ("area", "cost_to_95"), (figures.speed_accuracy,)
+SPEED, COSTS, HALF = ("speed_accuracy",), ("area", "cost_to_95"), ("accuracy", "cost_to_accuracy_50")
+AUROC, MEAN = ("auroc", "fpr95"), "ood_data == 'mean'"
+CURVES, STEPS = (figures.speed_accuracy,), figures.accuracy_per_step
+TYPICALITY = (figures.prototypicality, figures.latency_by_decile)
 
 _ALL = (
     Experiment("table-lambda", _cascades(*SETS, lams=LAMBDAS), figures=(figures.lambda_effect,), beside_paper=True),
     Experiment("speed-accuracy", SIX, (COARSE, SERIAL), SPEED, COSTS, "rule == 'threshold'", CURVES),
-    Experiment("deadline", SIX, (COARSE, SERIAL), SPEED, COSTS, "rule == 'deadline'", (figures.accuracy_per_step,)),
+    Experiment("deadline", SIX, (COARSE, SERIAL), SPEED, COSTS, "rule == 'deadline'", (STEPS,)),
     Experiment("serial-td0", SERIAL_TD, (COARSE,), SPEED, ("accuracy", "area"), "rule != 'deadline'", CURVES),
     Experiment("images", CIFAR100, (FINE,), ("selection_latency",), ("latency", "theta"), "", (figures.settled,)),
-    Experiment(
-        "prototypicality",
-        FOLDED,
-        (FINE, VALIDATION),
-        ("prototypicality",),
-        ("rho",),
-        figures=(figures.prototypicality, figures.latency_by_decile),
-        beside_paper=True,
-    ),
+    Experiment("prototypicality", FOLDED, (FINE, VALIDATION), ("prototypicality",), ("rho",), "", TYPICALITY, True),
     Experiment("taxonomy", CIFAR100, (COARSE,), ("taxonomic_compliance",), COMPLIANCE, "", (figures.taxonomy,)),
     *(
         Experiment(name, NOISY, (config, replace(config, schedule="serial")), analysis, (metric,), "", (draw,), True)
@@ -161,25 +156,9 @@ _ALL = (
             ("noise-transient", TRANSIENT, ("transient_noise",), "dip", figures.target_confidence),
         )
     ),
-    Experiment(
-        "ood",
-        TD,
-        (FINE, VALIDATION, *OOD),
-        ("out_of_distribution",),
-        ("auroc", "fpr95"),
-        "ood_data == 'mean'",
-        (figures.ood,),
-        beside_paper=True,
-    ),
+    Experiment("ood", TD, (FINE, VALIDATION, *OOD), ("out_of_distribution",), AUROC, MEAN, (figures.ood,), True),
     Experiment("stopping", TD, (FINE, VALIDATION), ("learned_stopper",), ("area",), "", (figures.stopping_rules,)),
-    Experiment(
-        "terriers",
-        TERRIERS,
-        metrics=("accuracy", "cost_to_accuracy_50"),
-        where="rule != 'deadline'",
-        figures=(*CURVES, figures.accuracy_per_step),
-        beside_paper=True,
-    ),
+    Experiment("terriers", TERRIERS, (COARSE,), SPEED, HALF, "rule != 'deadline'", (*CURVES, STEPS), True),
     Experiment("run-time", TD_CE, (), ("run_time",), ("training_hours",)),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
