@@ -26,7 +26,7 @@ from cascaded.results.table import write
 from cascaded.runtime.images import read_image
 from cascaded.traces.activations import load_activations
 from cascaded.traces.store import load_trace, read_header
-from cascaded.traces.writer import Form, Recording, note_of
+from cascaded.traces.writer import Recording, make_form, note_of
 from cascaded.training.checkpoint import load_checkpoint
 from cascaded.training.config import ExecutionConfig
 from cascaded.training.loop import train
@@ -138,7 +138,7 @@ def trace(place: Path, tiny: Callable[..., Path]) -> Sample:
 @reader
 def interrupted_trace(place: Path, tiny: Callable[..., Path]) -> Sample:
     whole, file = made_trace(), place / "trace.safetensors"
-    form = Form.of(whole.config, whole.items, whole.classes)
+    form = make_form(whole.config, whole.items, whole.classes)
 
     def begin() -> Recording:
         return Recording(file, form, whole.config, whole.provenance)

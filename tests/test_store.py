@@ -18,7 +18,7 @@ from cascaded.traces import store
 from cascaded.traces.config import Provenance, RecordingConfig
 from cascaded.traces.store import find_traces, group_folds, load_trace, read_header, save_trace, scan_traces
 from cascaded.traces.trace import Trace
-from cascaded.traces.writer import Form, Recording
+from cascaded.traces.writer import Recording
 from cascaded.training.checkpoint import save
 from cascaded.training.runs import weights_digest
 from tests.made_traces import made_run, made_trace
@@ -65,7 +65,7 @@ def test_a_trace_comes_back_as_it_was_and_is_mapped(tmp_path, kind, embeddings):
 
 
 def recording(file, trace, source=SOURCE):
-    form = Form({name: (values.dtype, values.shape) for name, values in arrays(trace).items()})
+    form = {name: (values.dtype, values.shape) for name, values in arrays(trace).items()}
     return Recording(file, form, CONFIG, source)
 
 

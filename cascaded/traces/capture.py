@@ -13,7 +13,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from cascaded.cascade.film import SETTLED, Film, still
-from cascaded.cascade.kernels import OneStepDelay
 from cascaded.cascade.named import make_kernel
 from cascaded.cascade.network import Cascade
 from cascaded.data.images import Images
@@ -151,9 +150,7 @@ def both_schedules(run: Trained, images: Tensor) -> tuple[Tensor, Tensor]:
     serial = computed(blocks + 1, blocks + 1, 1)[:, 0, 1:]
     if run.config.get_method().schedule == "serial":  # its normalisation statistics are those of final features only
         return torch.zeros(0, blocks), serial
-    with capture_blocks(net) as captured:
-        net(run.normalised(images), kernel=OneStepDelay(), steps=blocks + 1)
-    stages = [torch.cat(pieces) for pieces in captured]
+    _, stages = stages_of(net, run.normalised(images), RecordingConfig(steps=blocks + 1))
     return convergence_of(stages).mean(dim=1)[:, 1:], serial
 
 

@@ -16,7 +16,7 @@ from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.named import make_kernel
 from cascaded.cascade.state import State
 from cascaded.data.noise import make_noise
-from cascaded.errors import InputError
+from cascaded.errors import InputError, at_least
 from cascaded.traces.config import RecordingConfig
 from cascaded.training.load import Trained
 
@@ -37,10 +37,9 @@ class SerialKernelError(InputError):
 def check_config(config: RecordingConfig) -> None:
     """Refuse a configuration that no network can be recorded with."""
     make_kernel(config.kernel)
-    least = {"steps": 1, "max_images": 1, "trials": 1, "activations": 1, "seed": 0}
-    for name, smallest in least.items():
-        if (value := getattr(config, name)) is not None and value < smallest:
-            raise InputError(f"--{name.replace('_', '-')} is {value}: give at least {smallest}")
+    counts = {"--steps": config.steps, "--max-images": config.max_images, "--activations": config.activations}
+    at_least(1, **counts, **{"--trials": config.trials})
+    at_least(0, **{"--seed": config.seed})
     if config.noise is None:
         for name in ("protocol", "trials", "noise_frames"):
             if value := getattr(config, name):

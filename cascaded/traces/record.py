@@ -24,7 +24,7 @@ from cascaded.traces.protocols import Protocol, make_protocol
 from cascaded.traces.select import limit_images, select_images
 from cascaded.traces.store import load_trace
 from cascaded.traces.trace import short
-from cascaded.traces.writer import Form, Recording, note_of
+from cascaded.traces.writer import Recording, make_form, note_of
 from cascaded.training.load import Trained
 from cascaded.training.run_file import made_with
 from cascaded.training.runs import locked
@@ -125,7 +125,7 @@ class Session:
         """A trace to fill; an interrupted one resumes if images and chunks are the same."""
         steps = config.total_steps
         features = head_of(self.run.net, steps).in_features if config.embeddings else None
-        form = Form.of(config, self.total, len(self.run.inputs.classes), features)
+        form = make_form(config, self.total, len(self.run.inputs.classes), features)
         updates, operations = self.protocol.cost(steps)
         source = replace(source, updates=tuple(updates), operations=tuple(operations))
         return Recording(file, form, config, source, chunk=self.chunk)

@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from cascaded.errors import InputError
 from cascaded.traces.config import Provenance, RecordingConfig
 from cascaded.traces.trace import Trace, join, join_provenance
-from cascaded.traces.writer import ARRAYS, DIGEST, FORMAT, KINDS, METADATA, Form, Recording, digest_of
+from cascaded.traces.writer import ARRAYS, DIGEST, FORMAT, KINDS, METADATA, Form, Recording, digest_of, map_arrays
 from cascaded.training.runs import read_config, weights_digest
 
 
@@ -26,7 +26,7 @@ def save_trace(trace: Trace, file: Path | str) -> None:
     """Write a trace that is in memory, completely or not at all."""
     arrays = {name: getattr(trace, name) for name in ARRAYS if getattr(trace, name) is not None}
     arrays = {name: _storable(values) for name, values in arrays.items()}
-    form = Form({name: (values.dtype, values.shape) for name, values in arrays.items()})
+    form = {name: (values.dtype, values.shape) for name, values in arrays.items()}
     dtype = "float16" if arrays["logits"].dtype == np.float16 else "float32"
     config = replace(trace.config, embeddings=trace.embeddings is not None, dtype=dtype)
     recording = Recording(Path(file), form, config, trace.provenance)
@@ -47,7 +47,7 @@ def load_trace(file: Path | str) -> Trace:
     """A trace from its file, memory-mapped; refused if its values are not those that were written."""
     file = Path(file)
     header, form, start = _opened(file)
-    arrays, stat = form.mapped(file, start, "r"), file.stat()
+    arrays, stat = map_arrays(form, file, start, "r"), file.stat()
     key = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
     if key not in _INTACT and header.digest != digest_of(arrays):
         raise InputError(f"{file} is not what was recorded, its digest differs: it is damaged, record it again")
@@ -99,23 +99,18 @@ def _opened(file: Path) -> tuple[Header, Form, int]:
     if "labels" not in header or not set(header) <= set(ARRAYS) or len(shape) != 3 or 0 in shape:
         raise InputError(f"{file} has the arrays {', '.join(header)} and logits of shape {shape}: record it again")
     by_place = sorted(header.items(), key=lambda each: each[1]["data_offsets"][0])
-    form = Form({name: (np.dtype(KINDS[each["dtype"]]), tuple(each["shape"])) for name, each in by_place})
-    about = _metadata(file, metadata[METADATA])
-    return Header(about.config, about.provenance, shape[0], shape[1], metadata[DIGEST]), form, 8 + length
+    form = {name: (np.dtype(KINDS[each["dtype"]]), tuple(each["shape"])) for name, each in by_place}
+    config, provenance = _metadata(file, metadata[METADATA])
+    return Header(config, provenance, shape[0], shape[1], metadata[DIGEST]), form, 8 + length
 
 
-@dataclass(frozen=True)
-class _Metadata:
-    config: RecordingConfig
-    provenance: Provenance
-
-
-def _metadata(file: Path, text: str) -> _Metadata:
+def _metadata(file: Path, text: str) -> tuple[RecordingConfig, Provenance]:
     """Configuration and provenance from the text in a file's header."""
     try:
-        version = json.loads(text)["format"]
+        content = json.loads(text)
+        version = content["format"]
         if version == FORMAT:
-            return msgspec.json.decode(text, type=_Metadata)
+            return msgspec.convert((content["config"], content["provenance"]), tuple[RecordingConfig, Provenance])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"the header of {file} cannot be read ({error}): record it again") from error
     raise InputError(f"{file} is a trace of format {version}, this version reads format {FORMAT}: record it again")

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,42 +28,41 @@ NAMES = {np.dtype(kind): name for name, kind in KINDS.items()}
 ARRAYS = ("labels", "indices", "logits", "embeddings", "head")  # the 8-byte types first, so that all are aligned
 
 
-@dataclass(frozen=True)
-class Form:
-    """Shape and type of each array of a trace, known before it is recorded."""
+Form = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
+"""Type and shape of each array of a trace, known before it is recorded."""
 
-    arrays: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
 
-    @classmethod
-    def of(cls, config: RecordingConfig, items: int, classes: int, features: int | None = None) -> Form:
-        """The arrays of a trace of this size; `features` is the length of an embedding if they are stored."""
-        real, whole = np.dtype(config.dtype), np.dtype(np.int64)
-        logits = (real, (config.total_steps, items, classes))
-        arrays = {"labels": (whole, (items,)), "indices": (whole, (items,)), "logits": logits}
-        if features is not None:
-            arrays |= {"embeddings": (real, (items, features)), "head": (np.dtype(np.float32), (classes, features))}
-        return cls(arrays)
+def make_form(config: RecordingConfig, items: int, classes: int, features: int | None = None) -> Form:
+    """The arrays of a trace of this size; `features` is the length of an embedding if they are stored."""
+    real, whole = np.dtype(config.dtype), np.dtype(np.int64)
+    form = {"labels": (whole, (items,)), "indices": (whole, (items,))}
+    form["logits"] = (real, (config.total_steps, items, classes))
+    if features is not None:
+        form |= {"embeddings": (real, (items, features)), "head": (np.dtype(np.float32), (classes, features))}
+    return form
 
-    def header(self, config: RecordingConfig, provenance: Provenance, digest: str = "") -> bytes:
-        """The beginning of the file, padded for alignment; its length does not depend on the digest."""
-        metadata = {"format": FORMAT, "config": config, "provenance": provenance}
-        text = json.dumps(msgspec.to_builtins(metadata))
-        header: dict[str, Any] = {"__metadata__": {METADATA: text, DIGEST: digest.ljust(64)}}
-        end = 0
-        for name, (kind, shape) in self.arrays.items():
-            start, end = end, end + kind.itemsize * int(np.prod(shape))
-            header[name] = {"dtype": NAMES[kind], "shape": list(shape), "data_offsets": [start, end]}
-        encoded = json.dumps(header).encode()
-        encoded += b" " * (-len(encoded) % 8)
-        return len(encoded).to_bytes(8, "little") + encoded
 
-    def mapped(self, file: Path, start: int, mode: str) -> dict[str, np.ndarray]:
-        """The arrays, memory-mapped from a file in which they begin at `start`."""
-        arrays = {}
-        for name, (kind, shape) in self.arrays.items():
-            arrays[name] = np.memmap(file, kind, mode, start, shape)  # pyright: ignore[reportCallIssue, reportArgumentType]
-            start += arrays[name].nbytes
-        return arrays
+def make_header(form: Form, config: RecordingConfig, provenance: Provenance, digest: str = "") -> bytes:
+    """The beginning of the file, padded for alignment; its length does not depend on the digest."""
+    metadata = {"format": FORMAT, "config": config, "provenance": provenance}
+    text = json.dumps(msgspec.to_builtins(metadata))
+    header: dict[str, Any] = {"__metadata__": {METADATA: text, DIGEST: digest.ljust(64)}}
+    end = 0
+    for name, (kind, shape) in form.items():
+        start, end = end, end + kind.itemsize * int(np.prod(shape))
+        header[name] = {"dtype": NAMES[kind], "shape": list(shape), "data_offsets": [start, end]}
+    encoded = json.dumps(header).encode()
+    encoded += b" " * (-len(encoded) % 8)
+    return len(encoded).to_bytes(8, "little") + encoded
+
+
+def map_arrays(form: Form, file: Path, start: int, mode: str) -> dict[str, np.ndarray]:
+    """The arrays, memory-mapped from a file in which they begin at `start`."""
+    arrays = {}
+    for name, (kind, shape) in form.items():
+        arrays[name] = np.memmap(file, kind, mode, start, shape)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        start += arrays[name].nbytes
+    return arrays
 
 
 class Recording:
@@ -82,12 +80,12 @@ class Recording:
         self.file, self.form, self.chunk = file, form, chunk
         self.config, self.provenance = config, provenance
         self.part, self.note = file.with_suffix(".part"), note_of(file)
-        self.items = form.arrays["labels"][1][0]
-        self.header = form.header(config, provenance)
+        self.items = form["labels"][1][0]
+        self.header = make_header(form, config, provenance)
         self.done = self._done_before()
         if not self.done:
             self._lay_out()
-        self.arrays = form.mapped(self.part, len(self.header), "r+")
+        self.arrays = map_arrays(form, self.part, len(self.header), "r+")
 
     def _done_before(self) -> int:
         """Number of items that an interrupted recording with the same header has saved."""
@@ -104,7 +102,7 @@ class Recording:
         return hashlib.sha256(self.header + str(self.chunk).encode()).hexdigest()
 
     def _size(self) -> int:
-        return len(self.header) + sum(kind.itemsize * int(np.prod(shape)) for kind, shape in self.form.arrays.values())
+        return len(self.header) + sum(kind.itemsize * int(np.prod(shape)) for kind, shape in self.form.values())
 
     def _lay_out(self) -> None:
         try:
@@ -146,7 +144,7 @@ class Recording:
         digest = digest_of(self.arrays)
         self.arrays = {}
         with self.part.open("r+b") as opened:
-            opened.write(self.form.header(self.config, self.provenance, digest))
+            opened.write(make_header(self.form, self.config, self.provenance, digest))
         flush(self.part)
         self.part.replace(self.file)
         flush(self.file.parent)
