@@ -19,7 +19,7 @@ import cascaded
 from cascaded.data.noise import NOISES
 from cascaded.figures.images import NOISE_NAMES
 from cascaded.figures.images import NOISES as SHEET
-from cascaded.report.activations import find_activations
+from cascaded.report.explorer import find_activations
 from cascaded.training.runs import find_runs
 
 DOCS = Path(__file__).parent.parent / "docs"

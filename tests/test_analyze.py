@@ -96,7 +96,7 @@ def test_runs_that_share_a_name_have_columns_of_their_own(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "no run is given: name one, as in .*cascaded analyze runs/td0/0"),
+        ([], "no run is given: add one, as in .*cascaded analyze runs/td0/0"),
         (["nowhere"], "there is no folder nowhere"),
         (["{run}", "--only", "speed_acuracy"], "there is no analysis 'speed_acuracy': did you mean speed_accuracy"),
         (["{run}", "--unsettled-fraction", "2"], r"--unsettled-fraction is 2.0: give 0 or more"),

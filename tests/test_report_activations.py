@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from cascaded.figures.style import color
-from cascaded.report.activations import explorer_color, explorers, find_activations
-from cascaded.report.explorer import packed
+from cascaded.report.explorer import explorer_color, explorers, find_activations, packed
 from cascaded.report.galleries import gallery_figures
 from cascaded.results.galleries import Gallery, gallery_file, write_gallery
 from cascaded.traces.activations import Activations, save_activations
@@ -93,7 +92,7 @@ def test_activations_that_cannot_be_used_are_left_out(tmp_path, kind, monkeypatc
     if kind == "damaged":
         (run / "activations" / "a.safetensors").write_bytes(b"odd")
     if kind == "other weights":
-        monkeypatch.setattr("cascaded.report.activations.weights_digest", lambda folder: "e" * 64)
+        monkeypatch.setattr("cascaded.report.explorer.weights_digest", lambda folder: "e" * 64)
     found, notes = find_activations([run])
     assert found == []
     sentences = {"damaged": "cannot be read", "other weights": "has weights ffffffffffff, the last checkpoint has eeee"}

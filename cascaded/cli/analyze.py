@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
-from tyro.conf import Positional
 
+from cascaded.cli.usage import Runs, check_given
 from cascaded.errors import InputError
 from cascaded.progress import counted, print_line, progress, table, wide_console
 from cascaded.shell import help_default, program, typed
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def analyze(
-    runs: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="(required)")],
+    runs: Runs,
     *,
     only: Annotated[tuple[str, ...], help_default("all that the traces allow")] = (),
     csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), help_default("no file")] = None,
@@ -55,8 +55,7 @@ def analyze(
         overwrite: Compute finished analyses again.
         galleries: Store the fastest and slowest images, where the data is at hand.
     """
-    if not runs:
-        raise InputError(f"no run is given: name one, as in {program()} analyze runs/td0/0")
+    check_given(runs, "run", "analyze runs/td0/0")
     from cascaded.results.analyzed import find_analyzed
     from cascaded.results.registry import chosen_analyses
     from cascaded.results.run import run_analysis

@@ -17,8 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from cascaded.files import write_whole
-from cascaded.report.activations import explorer_color
-from cascaded.report.explorer import Explorer, packed
+from cascaded.report.explorer import Explorer, explorer_color, packed
 
 FIGURES = "figures"
 """The folder of the figures' files, beside the page."""

@@ -15,7 +15,7 @@ from cascaded.figures.activations import schedules
 from cascaded.figures.base import named
 from cascaded.files import read_json, write_json
 from cascaded.progress import minutes
-from cascaded.report.activations import explorers, find_activations, last_lam
+from cascaded.report.explorer import explorers, find_activations, last_lam
 from cascaded.report.findings import context, findings, main_rows
 from cascaded.report.galleries import gallery_figures
 from cascaded.report.missing import missing_activations, missing_analyses

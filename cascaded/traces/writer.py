@@ -35,8 +35,8 @@ Form = Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
 def make_form(config: RecordingConfig, items: int, classes: int, features: int | None = None) -> Form:
     """The arrays of a trace of this size; `features` is the length of an embedding if they are stored."""
     real, whole = np.dtype(config.dtype), np.dtype(np.int64)
-    form = {"labels": (whole, (items,)), "indices": (whole, (items,))}
-    form["logits"] = (real, (config.total_steps, items, classes))
+    logits = (real, (config.total_steps, items, classes))
+    form = {"labels": (whole, (items,)), "indices": (whole, (items,)), "logits": logits}
     if features is not None:
         form |= {"embeddings": (real, (items, features)), "head": (np.dtype(np.float32), (classes, features))}
     return form
