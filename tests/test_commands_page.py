@@ -24,40 +24,12 @@ def test_the_page_matches_help(script):
     assert (ROOT / "docs" / "commands.md").read_text() == script["page"](), "run scripts/commands.py"
 
 
-def test_every_command_has_a_purpose_an_example_and_its_options(script):
-    for command in COMMANDS:
-        found = script["parsed"](script["printed"](command))
-        assert found.about, command
-        assert [each for each in found.examples if each.startswith(f"cascaded {command}")], command
-        assert found.options, command
-
-
-def test_the_page_lists_every_option(script):
+def test_every_command_has_an_example_and_its_options(script):
     for command in COMMANDS:
         text = script["printed"](command)
-        printed = set(re.findall(r"^\W*(?:-\w [A-Z]+, )?(--[a-z][a-z-]*)", text, flags=re.MULTILINE))
-        listed = {word.replace("[no-]", "") for flag in script["parsed"](text).options for word in flag.split("`")}
-        assert printed - {"--help"} <= listed, command
-
-
-def test_options_are_listed_with_type_choices_and_default(script):
-    worded = script["worded"]
-    assert worded(("--width {None}|INT", "Channels. (default: None)")) == ("`--width` INT", "Channels.")
-    assert worded(("--seed INT", "Draws. (default: 0)")) == ("`--seed` INT", "Draws. Default: `0`.")
-    assert worded(("--again, --no-again", "Anew. (default: False)")) == ("`--again`", "Anew.")
-    assert worded(("--draw, --no-draw", "Draw. (default: True)")) == ("`--[no-]draw`", "Draw. Default: yes.")
-    assert worded(("--lam [STR [STR ...]]", "Lambdas. (default: )")) == ("`--lam` STR...", "Lambdas.")
-    assert worded(("-o DIR, --out DIR", "Where. (default: x)")) == ("`-o`, `--out` DIR", "Where. Default: `x`.")
-    assert worded(("--title STR", "Heading. (default: '')")) == ("`--title` STR", "Heading.")
-    assert worded(("--how {None,a,b}", "How. (default: None)")) == ("`--how`", "How. One of `a`, `b`.")
-    assert worded(("--how [{a,b} [...]]", "How. (default: a)")) == (
-        "`--how` ...",
-        "How. One or more of `a`, `b`. Default: `a`.",
-    )
-    assert worded(("--column STR", "Labels. (default: or `label`)")) == (
-        "`--column` STR",
-        "Labels. Default: or `label`.",
-    )
+        assert f"Example: cascaded {command}" in text, command
+        assert "options" in text, command
+        assert max(map(len, text.splitlines())) <= 110, command
 
 
 @pytest.mark.parametrize("module", [cascaded, cascaded.analysis, cascaded.data, cascaded.results], ids=str)
