@@ -156,7 +156,7 @@ SCALES: dict[str, Scale] = {scale.name: scale for scale in (LAPTOP, PAPER, SMOKE
 DEMO_SCALE = Scale(
     "demo",
     "networks that come with the package, and one that is trained in a minute",
-    replace(RECIPES["laptop"], width=16, epochs=20, batch_size=64, lr=0.08),
+    replace(RECIPES["laptop"], width=16, epochs=40, batch_size=64, lr=0.08),
     networks={"cifar10": (), "digits": ()},
     ood_data=("digits",),
     fine_images=200,
