@@ -43,6 +43,9 @@ def test_judgements_that_are_not_there_are_left_out_with_a_warning(tmp_path, mon
         assert set(typicality(found(tmp_path, made_trace(data="cifar10", embeddings=True)))) == {"centrality"}
     with pytest.warns(CascadedWarning, match=r"has no C-score: .*cifar10-cscores-orig-order.npz"):
         assert typicality(found(tmp_path / "v", made_trace(data="cifar10", split="validation"))) == {}
+    # the sample in the package comes without them: no warning
+    sample = made_trace(data="cifar10-sample", embeddings=True)
+    assert set(typicality(found(tmp_path / "sample", sample))) == {"centrality"}
 
 
 def test_typical_are_the_digits_with_little_clutter(tmp_path):
