@@ -63,8 +63,6 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 def _cache_of_its_own(tmp_path_factory):
     """What tests and their fixtures decode does not end up in the home of whoever runs them, and is decoded once."""
     with pytest.MonkeyPatch.context() as patched:
-        # gloo has hung while it connected two processes through the interface of the host name (init_process_group)
-        patched.setenv("GLOO_SOCKET_IFNAME", "lo")
         patched.setenv("CASCADED_CACHE", str(shared_folder(tmp_path_factory) / "cache"))
         patched.setenv("TORCHINDUCTOR_CACHE_DIR", str(shared_folder(tmp_path_factory) / "inductor"))
         yield

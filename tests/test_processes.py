@@ -27,11 +27,11 @@ PATIENCE = 150.0
 
 @contextmanager
 def gloo_connects():
-    """Skip where gloo hangs in `init_process_group`, as it does about once in ten with torch 2.13 on two cores."""
+    """Skip two processes that hang, as they do at times here. One was seen in `init_process_group`; the cause is open."""
     try:
         yield
     except subprocess.TimeoutExpired:
-        pytest.skip("gloo did not connect two processes in time")
+        pytest.skip("two processes did not end in time: the cause is not known")
 
 
 MODELS = ["cascaded-td", "cascaded-td-multihead", "cascaded-ce", "serial-td", "shallow-deep"]
