@@ -27,7 +27,7 @@ PATIENCE = 150.0
 
 @contextmanager
 def gloo_connects():
-    """Skip two processes that hang, as they do at times here. One was seen in `init_process_group`; the cause is open."""
+    """Skip two processes that hang, as they do at times here: one waited in `init_process_group`, the cause is open."""
     try:
         yield
     except subprocess.TimeoutExpired:
