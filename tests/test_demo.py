@@ -31,7 +31,10 @@ def made(tmp_path_factory):
 
 def test_the_demo_ends_with_a_table_a_page_and_a_next_command(made):
     out, text = made
-    assert all(f"{stage} of 4: " in text for stage in range(1, 5))
+    stages = [
+        text.index(each) for each in ("1 of 3: evaluating", "cifar10-sample", "2 of 3: training", "digits ", "3 of 3: ")
+    ]
+    assert stages == sorted(stages)
     page = out / "report" / "index.html"
     assert f"open the page: {page.as_uri()}" in text
     assert f"{program()} train --data FOLDER --out runs/mine" in text
