@@ -29,6 +29,8 @@ def analyze(
     epochs: int = 300,
     draws: int = 200,
     seed: int = 0,
+    metacog_trials: int = 5,
+    metacog_standardize: bool = False,
     overwrite: bool = False,
     galleries: bool = True,
 ) -> None:
@@ -51,7 +53,9 @@ def analyze(
         unsettled_fraction: Fraction of images that may never settle; chooses the threshold of selection latency.
         epochs: Epochs of the learned stopper and of the OOD classifiers.
         draws: Bootstrap draws over images; use 2000 for publication.
-        seed: Seed of their training, and of all draws.
+        seed: Seed of the bootstrap draws.
+        metacog_trials: Trainings of every OOD classifier, from the same initial weights.
+        metacog_standardize: Also train OOD classifiers on standardized features (rows `logits-standardized` and alike).
         overwrite: Compute finished analyses again.
         galleries: Store the fastest and slowest images, where the data is at hand.
     """
@@ -62,7 +66,8 @@ def analyze(
     from cascaded.results.table import load
     from cascaded.results.tasks import Settings
 
-    names, settings = chosen_analyses(only), Settings(unsettled_fraction, epochs, draws, seed)
+    settings = Settings(unsettled_fraction, epochs, draws, seed, metacog_trials, metacog_standardize)
+    names = chosen_analyses(only)
     analyzed = find_analyzed(runs)
     _check_traces(runs, analyzed, names)
     failures: list[Failure] = []
@@ -136,9 +141,11 @@ def _print_tables(rows: pd.DataFrame, names: list[str]) -> None:
     rows = rows[rows.ood_data.isna() | (rows.ood_data == "mean")]
     console, numbers = wide_console(), _named(estimates(rows))
     numbers = numbers.sort_values("analysis", key=lambda column: column.map(names.index), kind="stable")
-    setting = ["data", "split", "items", "time", "steps", "noise", "protocol"]
-    for (data, split, _, time, steps, *noise), some in numbers.groupby(setting, dropna=False, sort=False):
-        about = _present(data, split, time, "" if steps != steps else f"{steps:g} steps", *noise)
+    setting = ["data", "split", "items", "time", "steps", "protocol_version", "noise", "protocol"]
+    several = numbers.protocol_version.nunique() > 1
+    for (data, split, _, time, steps, version, *noise), some in numbers.groupby(setting, dropna=False, sort=False):
+        which = f"protocol version {version}" if several else ""
+        about = _present(data, split, time, "" if steps != steps else f"{steps:g} steps", *noise, which)
         console.print(table(_estimates(some), ", ".join(about)))
     compared = differences(rows)
     judged = compared.metric.map(lambda name: METRICS[name].higher_is_better is not None)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from cascaded import PROTOCOL_VERSION
 from cascaded.errors import InputError
 from cascaded.results.analyzed import Analyzed, find_analyzed
 from cascaded.results.registry import ANALYSES
@@ -81,9 +82,10 @@ def _write(folder: Path, name: str, parts: Parts, made_with: dict[str, Any]) -> 
 
 
 def provenance_of(name: str, settings: Settings) -> dict[str, Any]:
-    """What the rows of an analysis depend on besides the traces: its version and settings."""
+    """What the rows of an analysis depend on besides the traces: versions and settings."""
     used = (*ANALYSES[name].settings, "draws", "seed")
-    return {"version": ANALYSES[name].version, "settings": {key: getattr(settings, key) for key in used}}
+    versions = {"version": ANALYSES[name].version, "protocol": PROTOCOL_VERSION}
+    return {**versions, "settings": {key: getattr(settings, key) for key in used}}
 
 
 def _has_weights(file: Path, weights: list[str | None]) -> bool:
