@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pandas.testing import assert_frame_equal
 
 import cascaded
 from cascaded.analysis.curves import speed_accuracy
@@ -16,6 +17,7 @@ from cascaded.results.run import run_analyses
 from cascaded.results.table import load, read_provenance, results_file
 from cascaded.results.tasks import TASKS, Settings
 from cascaded.traces.config import RecordingConfig
+from cascaded.training.runs import weights_digest
 from tests.hand_made import value_of
 from tests.made_traces import made_run, made_trace, noisy_trace
 
@@ -126,12 +128,29 @@ def test_other_settings_of_other_analyses_change_nothing(tmp_path, monkeypatch):
     assert calls == []
 
 
-def test_results_of_traces_that_are_gone_are_removed(tmp_path):
-    folder = made_run(tmp_path / "0", {"a": made_trace()})
+@pytest.mark.parametrize("change", ["nothing", "settings", "overwrite", "new trace", "other weights", "no weights"])
+def test_results_of_deleted_traces_stay_until_the_weights_change(tmp_path, change):
+    folder = made_run(tmp_path / "0")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(b"one")
+    made_run(folder, {"a": made_trace(weights=weights_digest(folder))})
     run_analyses([folder], ["speed_accuracy"], FEW)
+    before = load(folder)
     shutil.rmtree(folder / "traces")
-    run_analyses([folder], ["speed_accuracy"], FEW)
-    assert not results_file(folder, "speed_accuracy").exists()
+    settings = replace(FEW, draws=7) if change == "settings" else FEW
+    if change == "other weights":
+        weights.write_bytes(b"two")
+    elif change == "no weights":
+        weights.unlink()
+    elif change == "new trace":
+        made_run(folder, {"b": made_trace(1, steps=4, weights=weights_digest(folder))})
+    run_analyses([folder], ["speed_accuracy"], settings, overwrite=change == "overwrite")
+    if change == "other weights":
+        assert not results_file(folder, "speed_accuracy").exists()
+        return
+    after = load(folder)
+    assert_frame_equal(after[after.steps == 6], before)
+    assert set(after.steps) == ({4, 6} if change == "new trace" else {6})
 
 
 def test_one_trace_that_cannot_be_read_does_not_keep_the_others_from_being_analyzed(tmp_path):

@@ -16,6 +16,7 @@ from cascaded.results.analyzed import Analyzed, find_analyzed
 from cascaded.results.registry import ANALYSES
 from cascaded.results.table import load, read_provenance, results_file, to_table, write
 from cascaded.results.tasks import TASKS, Settings
+from cascaded.training.runs import weights_digest
 
 
 @dataclass(frozen=True)
@@ -31,41 +32,72 @@ class Failure:
 def run_analysis(
     analyzed: Analyzed, name: str, settings: Settings | None = None, *, overwrite: bool = False
 ) -> list[Failure]:
-    """Compute the rows of an analysis and write them to RESULTS/NAME.parquet; rows of unchanged traces are kept.
+    """Compute the rows of an analysis and write them to RESULTS/NAME.parquet.
+
+    Rows of unchanged traces are kept, and so are rows of traces that were deleted since, as long as the weights are the
+    same.
 
     Args:
         analyzed: The run.
         name: Name of the analysis.
         settings: What the analysis is computed with.
-        overwrite: Compute all rows anew.
+        overwrite: Compute the rows of all traces anew.
     """
     settings = settings or Settings()
     file, tasks = results_file(analyzed.folder, name), TASKS[name](analyzed, settings)
-    used = (*ANALYSES[name].settings, "draws", "seed")
-    versions = {"version": ANALYSES[name].version, "protocol": PROTOCOL_VERSION}
-    made_with = {**versions, "settings": {key: getattr(settings, key) for key in used}}
-    kept = {} if overwrite else _kept(file, made_with)
-    rows, sources, failures, start = [], {}, [], 0
+    made_with = provenance_of(name, settings)
+    made_from = {"weights": [weights_digest(run) for run in analyzed.runs]}
+    kept, is_current = _kept(file, made_with), _has_weights(file, made_from["weights"])
+    if not tasks and is_current:
+        return []  # all its traces were deleted
+    named = {task.name for task in tasks}
+    parts = {task: each for task, each in kept.items() if is_current and each[0] and task not in named}
+    failures = []
     for task in tasks:
         try:
-            same = task.name in kept and kept[task.name][0] == task.digests
+            same = not overwrite and task.name in kept and kept[task.name][0] == task.digests
             new = kept[task.name][1] if same else to_table(task.compute().assign(**analyzed.keys(*task.traces[:1])))
         except InputError as error:  # one trace that cannot be analyzed does not keep the others from it
             failures.append(Failure(analyzed.folder, name, task.name, str(error)))
             continue
         if len(new):
-            rows.append(new)
-            sources[task.name] = {"traces": task.digests, "rows": [start, start + len(new)]}
-            start += len(new)
-    if not rows:
+            parts[task.name] = task.digests, new
+    if not parts:
         file.unlink(missing_ok=True)  # of weights that are gone
-    elif {name: each["traces"] for name, each in sources.items()} != {name: each[0] for name, each in kept.items()}:
-        write(analyzed.folder, name, pd.concat(rows, ignore_index=True), {**made_with, "computed_from": sources})
+    elif overwrite or {task: each[0] for task, each in parts.items()} != {task: each[0] for task, each in kept.items()}:
+        _write(analyzed.folder, name, parts, made_with | made_from)
     return failures
 
 
-def _kept(file: Path, made_with: dict[str, Any]) -> dict[str, tuple[dict[str, str], pd.DataFrame]]:
-    """By task the traces that rows were computed from before, with the same settings, and these rows."""
+Parts = dict[str, tuple[dict[str, str], pd.DataFrame]]
+"""By task the digests of the traces that rows were computed from, and these rows."""
+
+
+def _write(folder: Path, name: str, parts: Parts, made_with: dict[str, Any]) -> None:
+    sources, start = {}, 0
+    for task, (digests, rows) in parts.items():
+        sources[task] = {"traces": digests, "rows": [start, start := start + len(rows)]}
+    table = pd.concat([rows for _, rows in parts.values()], ignore_index=True)
+    write(folder, name, table, {**made_with, "computed_from": sources})
+
+
+def provenance_of(name: str, settings: Settings) -> dict[str, Any]:
+    """What the rows of an analysis depend on besides the traces: versions and settings."""
+    used = (*ANALYSES[name].settings, "draws", "seed")
+    versions = {"version": ANALYSES[name].version, "protocol": PROTOCOL_VERSION}
+    return {**versions, "settings": {key: getattr(settings, key) for key in used}}
+
+
+def _has_weights(file: Path, weights: list[str | None]) -> bool:
+    """Whether results were computed from these weights; those that were deleted since are not compared."""
+    then = (read_provenance(file) or {}).get("weights")
+    if not isinstance(then, list) or len(then) != len(weights):
+        return False
+    return all(now in (None, before) for now, before in zip(weights, then, strict=True))
+
+
+def _kept(file: Path, made_with: dict[str, Any]) -> Parts:
+    """What was computed before with the same settings."""
     known = read_provenance(file) or {}
     if {key: known.get(key) for key in made_with} != made_with:
         return {}
