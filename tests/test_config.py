@@ -18,7 +18,7 @@ LAPTOP, PAPER = RECIPES["laptop"], RECIPES["paper"]
 SOME = [
     LAPTOP,
     PAPER,
-    RunConfig("cifar10", "cascaded-ce", width=8, seed=3, max_images=100),
+    RunConfig("cifar10", "cascaded-ce", width=8, seed=3, max_images=100, fill_statistics=True),
     RunConfig("folder", lam=(1.0, 0.0), classes=("a", "b c"), image_column="img", image_size=32, flip=False),
     RunConfig("cifar10", pool=False, ema=0.99, decay_norms=False),
     replace(LAPTOP, pool=True, method="shallow-deep", fold=(3, 10), noise="focus", cutout=None, nesterov=False),
@@ -114,6 +114,7 @@ def test_json_of_another_kind_is_refused(change, message):
         ({"lr_gamma": 0.0}, "lr_gamma is 0.0"),
         ({"cutout": -2}, "cutout is -2"),
         ({"method": "cascaded-ce", "lam": 0.5}, "cascaded-ce is trained on the last step only"),
+        ({"method": "serial-ce", "fill_statistics": True}, "is for cascaded-ce, the method is serial-ce, .*: leave it"),
     ],
 )
 def test_impossible_configurations_are_refused(change, message):
@@ -149,6 +150,13 @@ def test_runs_that_can_be_compared_have_one_hash(change):
 def test_runs_that_cannot_be_compared_have_other_hashes(change):
     assert config_hash(PAPER) == "8d1b446456f3"  # it is in tables that were written before
     assert config_hash(replace(PAPER, **change)) != config_hash(PAPER)
+
+
+def test_filled_statistics_are_another_condition_than_those_of_one_step():
+    one = replace(PAPER, method="cascaded-ce")
+    filled = replace(one, fill_statistics=True)
+    assert config_hash(filled) != config_hash(one) == config_hash(PAPER)
+    assert one.differences(filled) == ["fill_statistics False -> True"]
 
 
 def test_small_data_sets_get_smaller_batches_and_more_epochs():

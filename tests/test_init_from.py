@@ -9,6 +9,7 @@ import torch
 import cascaded
 from cascaded import load_run
 from cascaded.errors import InputError
+from cascaded.training import checkpoint
 from cascaded.training.config import ExecutionConfig
 from cascaded.training.loop import train
 from cascaded.training.runs import resolve_init, weights_digest
@@ -42,6 +43,12 @@ def test_a_run_starts_from_a_saved_network(tiny_run, tmp_path):
     before = load_run(tmp_path / "saved")
     assert after.config.init_from == before.weights == weights_digest(tmp_path / "saved")
     assert torch.allclose(next(after.net.parameters()), next(before.net.parameters()), atol=1e-3)
+
+
+def test_cross_entropy_starts_with_the_statistics_of_the_last_step_only(tiny_run, tmp_path):
+    after = begun(tiny_run(), tmp_path / "0", method="cascaded-ce")
+    rows = {len(each) for name, each in checkpoint.newest(after).model.items() if "running" in name}
+    assert rows == {1}
 
 
 def test_once_started_a_run_does_not_need_what_it_started_from(tiny_run, tmp_path):

@@ -112,12 +112,49 @@ def test_filled_statistics_are_the_mean_over_the_batches():
     assert all(m.momentum == 0.1 for m in net.modules() if isinstance(m, cascaded.TimeBatchNorm))
 
 
-def test_after_filling_the_cascade_ends_where_the_plain_network_does():
-    net = cascaded.resnet((1, 1), width=4, num_classes=3).double()
+def trained_on_the_last_step(net, steps=3):
     optimiser = torch.optim.SGD(net.parameters(), 0.1)
-    for seed in range(3):
+    for seed in range(steps):
         LossModule(net, get_method("cascaded-ce"))(images(net, seed=seed), torch.arange(3)).backward()
         optimiser.step()
+    return net
+
+
+def one_norm_at_every_step(net, x, steps):
+    """The cascade step by step, in the layers of the plain network: ordinary batch norms, the same at every step."""
+    stem, *blocks, pool, flatten, head = net.serial()
+    first = z = stem(x)
+    before, logits = [], []
+    for block in blocks:  # what a block has seen at step 0: nothing has come out of the stem
+        before.append(torch.zeros_like(z))
+        z = block(z)
+    for _ in range(steps):
+        z = first
+        for i, block in enumerate(blocks):
+            before[i], z = z, torch.relu(block.skip(z) + block.branch(before[i]))
+        logits.append(head(flatten(pool(z))))
+    return torch.stack(logits)
+
+
+@torch.no_grad()
+def test_after_cross_entropy_one_batch_norm_is_used_at_every_step():
+    with torch.enable_grad():
+        net = trained_on_the_last_step(cascaded.resnet((1, 2, 1), width=4, num_classes=3).double()).eval()
+    norms = [module for module in net.modules() if isinstance(module, cascaded.TimeBatchNorm)]
+    assert {len(norm.running_mean) for norm in norms} == {1}
+    x = images(net, seed=9)
+    expected = one_norm_at_every_step(net, x, steps=5)
+    assert not torch.allclose(expected[0], expected[-1])
+    torch.testing.assert_close(net(x), expected, rtol=1e-9, atol=1e-9)
+    fill_statistics(net, [images(net, seed=seed) for seed in range(4)])
+    assert not torch.allclose(net(x)[1], one_norm_at_every_step(net, x, steps=2)[1])
+    for norm in norms:
+        norm.keep_final_statistics()
+    torch.testing.assert_close(net(x), one_norm_at_every_step(net, x, steps=5), rtol=1e-9, atol=1e-9)
+
+
+def test_after_filling_the_cascade_ends_where_the_plain_network_does():
+    net = trained_on_the_last_step(cascaded.resnet((1, 1), width=4, num_classes=3).double())
     fill_statistics(net, [images(net, seed=seed) for seed in range(4)])
     net.eval()
     x = images(net, seed=9)

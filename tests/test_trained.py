@@ -30,6 +30,7 @@ def own_copy(tiny_run, tmp_path):  # noqa: F811
         ("cascaded-td", {}),
         ("cascaded-td", {"ema": 0.9, "pool": False}),
         ("cascaded-ce", {"ema": 0.5}),
+        ("cascaded-ce", {"fill_statistics": True}),
         ("serial-td-multihead", {}),
         ("shallow-deep", {"pool": False}),
     ],
@@ -44,6 +45,20 @@ def test_the_network_is_right_exactly_as_often_as_when_it_was_trained(tiny_run, 
     right = (predictions == test.labels).double().mean(dim=1)
     assert right.tolist() == read_metrics(run.folder)[-1]["test"]
     assert run.step == 10
+
+
+@torch.no_grad()
+def test_a_run_trained_on_the_last_step_is_loaded_with_the_statistics_of_that_step_only(tiny_run, tmp_path):  # noqa: F811
+    """Earlier runs of cascaded-ce have filled statistics, and no such field in config.json."""
+    filled = load_run(tiny_run("cascaded-ce", fill_statistics=True))
+    earlier = shutil.copytree(filled.folder, tmp_path / "0")
+    content = json.loads((earlier / "config.json").read_text())
+    del content["config"]["fill_statistics"]
+    (earlier / "config.json").write_text(json.dumps(content))
+    images = torch.randn(4, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    found, all_rows = load_run(earlier).net(images), filled.net(images)
+    assert torch.equal(found[-1], all_rows[-1])
+    assert not torch.allclose(found[1], all_rows[1])
 
 
 def test_the_run_tells_what_its_network_takes_without_the_images(tiny_run):  # noqa: F811

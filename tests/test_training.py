@@ -27,7 +27,10 @@ TINY = RunConfig(width=2, epochs=2, batch_size=64, lr=0.05, lr_schedule="one-cyc
 HERE = ExecutionConfig("cpu", checkpoint_seconds=0.0)  # a checkpoint a step
 
 
-OPTIONS = {"ema": 0.9, "decay_norms": False, "pool": False}
+OPTIONS = {
+    "with options": {"ema": 0.9, "decay_norms": False, "pool": False},
+    "filled": {"method": "cascaded-ce", "fill_statistics": True},
+}
 
 
 def tiny(**changes):
@@ -35,8 +38,8 @@ def tiny(**changes):
 
 
 def named(name):
-    """A method, or CascadedTD(0) with every option that adds to the state of a run."""
-    return tiny(**OPTIONS) if name == "with options" else tiny(method=name)
+    """A method, CascadedTD(0) with every option that adds to the state of a run, or CascadedCE with all statistics."""
+    return tiny(**OPTIONS.get(name, {"method": name}))
 
 
 def result(folder):
@@ -92,7 +95,7 @@ def is_killed(folder, model, draws):
     return code != 0
 
 
-@pytest.mark.parametrize("model", ["cascaded-td", "cascaded-ce", "with options"])
+@pytest.mark.parametrize("model", ["cascaded-td", "filled", "with options"])
 def test_twenty_kills_at_drawn_moments_change_nothing(model, uninterrupted, tmp_path):
     expected, draws = uninterrupted(model), random.Random(model)
     kills = runs = 0
@@ -226,12 +229,14 @@ def test_every_network_trains_from_nothing(network, tmp_path):
 
 
 def test_cascaded_and_serial_cross_entropy_have_the_same_weights(uninterrupted):
-    one, other = (checkpoint.newest(uninterrupted(model)).model for model in ("cascaded-ce", "serial-ce"))
-    weights = [name for name in one if "running" not in name and "batches" not in name]
-    assert len(weights) > 50
-    assert all(torch.equal(one[name], other[name]) for name in weights)
-    rows = {name: (len(one[name]), len(other[name])) for name in one if "running_mean" in name}
-    assert all(filled > 1 == settled for filled, settled in rows.values())
+    one, other, filled = (
+        checkpoint.newest(uninterrupted(name)).model for name in ("cascaded-ce", "serial-ce", "filled")
+    )
+    statistics = {name for name in one if "running" in name or "batches" in name}
+    assert len(one.keys() - statistics) > 50
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert all(torch.equal(one[name], filled[name]) for name in one.keys() - statistics)
+    assert all(len(filled[name]) > 1 == len(one[name]) for name in statistics)
 
 
 def test_the_metrics_tell_every_epoch(uninterrupted):

@@ -95,6 +95,11 @@ class TimeBatchNorm(nn.Module):
         self._track(film, means, variances, counted)
         return [x[: film.batch] for x in normed] if film.copies > 1 else normed
 
+    def keep_final_statistics(self) -> None:
+        """Drop the statistics of all steps but the last one, which are then used at every step."""
+        for name in ("running_mean", "running_var", "batches"):
+            setattr(self, name, getattr(self, name)[SETTLED:].clone())
+
     def settled(self) -> nn.BatchNorm2d:
         """An ordinary batch norm with the last step's statistics and parameters, a copy."""
         plain = nn.BatchNorm2d(self.channels, self.eps, self.momentum).to(self.weight)

@@ -39,6 +39,7 @@ class SharedConfig(RunConfig):
     method: Annotated[MethodName, Fixed, Suppress] = "cascaded-td"
     lam: Annotated[None, Fixed, Suppress] = None
     fold: Annotated[None, Fixed, Suppress] = None
+    fill_statistics: Annotated[bool, Fixed, Suppress] = False
     seed: Annotated[int, Fixed, Suppress] = 0
 
 

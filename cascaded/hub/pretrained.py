@@ -24,7 +24,7 @@ from cascaded.hub.download import download
 from cascaded.hub.shipped import path_of
 from cascaded.hub.similarity import check_outputs, check_weights
 from cascaded.training.config import RunConfig
-from cascaded.training.load import build, check_range, describe_shape, load_run
+from cascaded.training.load import build, check_range, describe_shape, load_run, load_weights
 from cascaded.training.run_file import CONFIG, WEIGHTS, Inputs, RunFile
 from cascaded.training.runs import last_metrics, read_run_file
 
@@ -99,7 +99,7 @@ class Pretrained(
         heads, shape = pretrained.net.heads, describe_shape(inputs.shape)
         expected = f"{config.arch} of width {config.width}, {heads} heads, {len(inputs.classes)} classes and {shape}"
         check_weights(net, pretrained.net, expected)
-        pretrained.net.load_state_dict(net.state_dict())
+        load_weights(pretrained.net, net.state_dict(), config)
         check_outputs(net, pretrained.net, inputs.shape, pretrained.schedule)
         return pretrained
 

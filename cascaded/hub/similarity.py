@@ -44,5 +44,6 @@ def check_outputs(net: Cascade, built: Cascade, shape: tuple[int, ...], schedule
     if net.kernel != built.kernel or not torch.allclose(outputs, expected, rtol=1e-4, atol=1e-5, equal_nan=True):
         raise InputError(
             f"the network (kernel {net.kernel}) has other outputs than the one built from its configuration (kernel "
-            f"{built.kernel}, pooling, default norms): build it alike, or share it as docs/own-model.md shows"
+            f"{built.kernel}, pooling, default norms; cascaded-ce has statistics per step only with "
+            "fill_statistics=True): build it alike, or share it as docs/own-model.md shows"
         )

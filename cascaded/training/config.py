@@ -87,6 +87,8 @@ class RunConfig:
         image_column: Name of the image column.
         label_column: Name of the label column.
         classes: Use only these classes, in this order.
+        fill_statistics: For cascaded-ce: compute batch-norm statistics of every step after training; without it, those
+            of the last step are used at every step.
         precision: bfloat16 for mixed precision, useful on recent GPUs.
         sync_norm: With several processes, compute batch-norm statistics over the whole batch.
         seed: Seed of weights, order and augmentation.
@@ -122,6 +124,7 @@ class RunConfig:
     image_column: Annotated[str | None, DisallowNone, help_default("detected if there is only one")] = None
     label_column: Annotated[str | None, DisallowNone, help_default("detected if there is only one")] = None
     classes: Annotated[tuple[str, ...], help_default("all")] = ()
+    fill_statistics: bool = False
     precision: Precision = "float32"
     sync_norm: bool = True
     seed: int = 0
@@ -145,11 +148,21 @@ class RunConfig:
             raise InputError(f"warmup_fraction is {self.warmup_fraction}: give a number between 0 and 1")
         if self.fold and not 1 <= self.fold[0] <= self.fold[1] > 1:
             raise InputError(f"fold is {self.fold}: give its number and how many there are, as (3, 10)")
+        if self.fill_statistics and self.method != "cascaded-ce":
+            raise InputError(
+                f"fill_statistics is for cascaded-ce, the method is {self.method}, whose training computes all "
+                "statistics that it uses: leave it out"
+            )
         self.get_method()  # a lambda that the method does not have, or out of range
 
     def get_method(self) -> Method:
         """Schedule, heads and loss."""
         return get_method(self.method, self.lam)
+
+    @property
+    def has_step_statistics(self) -> bool:
+        """Whether batch norms have statistics per step; otherwise those of the last step are used at every step."""
+        return self.fill_statistics or isinstance(self.get_method().loss, TD)
 
     def lr_at(self, step: int, steps_per_epoch: int) -> float:
         """The learning rate of a step, counted from 0."""
@@ -210,7 +223,7 @@ def _comparable(config: RunConfig) -> dict[str, Any]:
     }
 
 
-LATER = ("pool", "decay_norms", "ema")
+LATER = ("pool", "decay_norms", "ema", "fill_statistics")
 """Fields that are not part of the hash if they have their default: earlier runs were made without them."""
 
 

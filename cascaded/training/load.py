@@ -14,6 +14,7 @@ from safetensors.torch import load
 from torch import Tensor
 
 from cascaded.cascade.network import Cascade
+from cascaded.cascade.norm import TimeBatchNorm
 from cascaded.data.augment import normalise
 from cascaded.errors import InputError, first_line
 from cascaded.models.networks import make_network
@@ -79,7 +80,7 @@ def load_run(folder: Path | str, device: torch.device | str = "cpu") -> Trained:
     try:
         check_parameters(config, len(inputs.classes), shape, {name: each.shape for name, each in tensors.items()})
         net = build(config, len(inputs.classes), shape)
-        net.load_state_dict(tensors)
+        load_weights(net, tensors, config)
     except (InputError, RuntimeError) as error:
         reason = str(error).splitlines()[-1].strip()
         raise InputError(
@@ -103,6 +104,14 @@ def _read_weights(folder: Path) -> tuple[dict[str, Tensor], str, int]:
     except (OSError, SafetensorError) as error:
         raise InputError(f"{folder / WEIGHTS} cannot be read ({error}): it is damaged, bring it back") from error
     return {name.removeprefix("net."): each for name, each in tensors.items()}, hashlib.sha256(content).hexdigest(), 0
+
+
+def load_weights(net: Cascade, tensors: Mapping[str, Tensor], config: RunConfig) -> None:
+    """Load weights and norm statistics: all rows, or those of the last step where the configuration has no others."""
+    net.load_state_dict(tensors)
+    for module in net.modules():
+        if isinstance(module, TimeBatchNorm) and not config.has_step_statistics:
+            module.keep_final_statistics()
 
 
 def build(config: RunConfig, classes: int, shape: torch.Size) -> Cascade:

@@ -20,7 +20,7 @@ from cascaded.training import checkpoint
 from cascaded.training.config import DEFAULT_EXECUTION, ExecutionConfig, RunConfig
 from cascaded.training.data import load_batches
 from cascaded.training.distributed import Distributed, choose_device, join_processes
-from cascaded.training.load import build, load_run
+from cascaded.training.load import build, load_run, load_weights
 from cascaded.training.log import MetricsLogger, check_tensorboard
 from cascaded.training.run_file import made_with
 from cascaded.training.runs import WITH_PARENT, begin, checkpoint_places, enter, last_metrics, locked
@@ -64,7 +64,7 @@ def train(
             batches = load_batches(config, processes, device)
             net = build(config, len(batches.images.classes), batches.images.images.shape[1:]).to(device)
             if processes.is_main and config.init_from is not None and not checkpoint_places(folder):
-                _load_initial(net, config.init_from, init_from)  # other processes get the main process's weights
+                _load_initial(net, config, init_from)  # other processes get the main process's weights
             if processes.is_main:
                 stack.enter_context(locked(folder))
                 enter(folder, config, resume)  # another process may have been here since
@@ -78,8 +78,9 @@ def train(
         return (last_metrics(folder) or {}) if processes.is_main else None
 
 
-def _load_initial(net: Cascade, weights: str, run: Path | None) -> None:
+def _load_initial(net: Cascade, config: RunConfig, run: Path | None) -> None:
     """Start from the weights of another run."""
+    weights = config.init_from or ""
     if run is None:
         raise InputError(
             f"the run starts from weights {weights[:12]}, and no --init-from is given: give the run that has them"
@@ -90,7 +91,7 @@ def _load_initial(net: Cascade, weights: str, run: Path | None) -> None:
             f"{run} has weights {found.weights[:12]}, the run starts from {weights[:12]}: bring those back"
         )
     try:
-        net.load_state_dict(found.net.state_dict())
+        load_weights(net, found.net.state_dict(), config)
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
         raise InputError(

@@ -65,11 +65,6 @@ class Method:
     heads: Heads
     loss: TD | CE
 
-    @property
-    def fills_statistics(self) -> bool:
-        """Whether training runs final steps only, so that the norm statistics of the others are computed afterwards."""
-        return self.schedule == "cascaded" and isinstance(self.loss, CE)
-
 
 METHODS: dict[str, Method] = {
     "cascaded-td": Method("cascaded", "shared", TD(0.0)),

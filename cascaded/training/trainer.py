@@ -17,6 +17,7 @@ from cascaded.training.checkpoint import Checkpoint, Position
 from cascaded.training.config import RunConfig
 from cascaded.training.data import Batches
 from cascaded.training.distributed import share_statistics, wrap_ddp
+from cascaded.training.load import load_weights
 from cascaded.training.method import TD
 from cascaded.training.seeds import seed_at
 from cascaded.training.step import LossModule, accuracy, fill_statistics, parameter_groups
@@ -133,7 +134,7 @@ class Trainer:
 
     def validate(self) -> list[float] | None:
         """Validation accuracy per step, if there are validation images, in the main process."""
-        if self.method.fills_statistics:
+        if self.config.fill_statistics:
             count = self.batches.steps_per_epoch if self.done else FILLED
             fill_statistics(self.evaluated, self.batches.statistics_batches(self.epoch, count))
         if len(self.batches.validation) == 0 or not self.processes.is_main:
@@ -185,10 +186,10 @@ class Trainer:
         model = self._broadcast(found.model if found else {})
         optimiser = self._broadcast(found.optimiser if found else {})
         try:
-            self.evaluated.load_state_dict(model)
+            load_weights(self.evaluated, model, self.config)
             if self.average is not None:
                 raw = {name.removeprefix(RAW): each for name, each in optimiser.items() if name.startswith(RAW)}
-                self.net.load_state_dict(raw)
+                load_weights(self.net, raw, self.config)
             for name, parameter in self.net.named_parameters():
                 if name in optimiser:
                     buffer = torch.empty_like(parameter).copy_(optimiser[name])
