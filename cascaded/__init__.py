@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from cascaded.cascade.network import Cascade as Cascade
     from cascaded.cascade.norm import TimeBatchNorm as TimeBatchNorm
     from cascaded.cascade.state import State as State
-    from cascaded.hub.load import load as load
     from cascaded.hub.pretrained import Pretrained as Pretrained
+    from cascaded.hub.pretrained import load as load
     from cascaded.losses import EligibilityTraces as EligibilityTraces
     from cascaded.losses import ce_loss as ce_loss
     from cascaded.losses import td_loss as td_loss

@@ -14,8 +14,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from cascaded.files import write_json, write_whole
+from cascaded.hub.card import COLUMNS, shipped_networks
+from cascaded.hub.locate import NETWORKS, shipped
 from cascaded.hub.pretrained import Pretrained
-from cascaded.hub.shipped import COLUMNS, NETWORKS, listed, names
 from cascaded.progress import progress
 from cascaded.training.data import load_split
 from cascaded.training.run_file import CONFIG, WEIGHTS
@@ -57,7 +58,7 @@ def test_accuracy(net: Pretrained) -> list[float]:
     def batches() -> Iterator[tuple[Tensor, Tensor]]:
         with progress("test images", len(images)) as bar:
             for pixels, labels in zip(images.images.split(500), images.labels.split(500), strict=True):
-                yield net.normalised(pixels), labels
+                yield net.prepare(pixels), labels
                 bar.advance(len(labels))
 
     return accuracy(net.net, batches(), net.schedule)
@@ -79,7 +80,7 @@ def page() -> str:
     before, _, rest = PAGE.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     aligned = ["---" if place < 3 else "---:" for place in range(len(COLUMNS))]
-    rows = [COLUMNS, tuple(aligned), *((f"`{name}`", *others) for name, *others in listed())]
+    rows = [COLUMNS, tuple(aligned), *((f"`{name}`", *others) for name, *others in shipped_networks())]
     return before + BEGIN + "".join(f"| {' | '.join(row)} |\n" for row in rows) + END + after
 
 
@@ -89,10 +90,10 @@ def main() -> None:
         run, name = sys.argv[1:]
         net = ship(Path(run), name)
         print(f"shipped {run} as {name}, test accuracy {net.accuracy[-1]:.2%}")
-    for name in names():
+    for name in shipped():
         write_card(NETWORKS / name)
     write_whole(PAGE, lambda part: part.write_text(page()))
-    print(f"wrote {PAGE.relative_to(PAGE.parent.parent)} and the model cards of {', '.join(names())}")
+    print(f"wrote {PAGE.relative_to(PAGE.parent.parent)} and the model cards of {', '.join(shipped())}")
 
 
 if __name__ == "__main__":

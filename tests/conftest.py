@@ -10,15 +10,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
-from jaxtyping import install_import_hook
 
-import tests.checked
+from tests.checked import check_shapes
 from tests.shared_folder import shared_folder
 
-# where a user's input is checked by hand, with a better sentence, annotations are left alone
-SHAPES_CHECKED = ["cascade.block", "cascade.conv", "cascade.film", "cascade.state"]
-SHAPES_CHECKED += ["data.sampling", "data.geometry", "data.perlin", "learning.learner"]
-install_import_hook([f"cascaded.{module}" for module in SHAPES_CHECKED], f"{tests.checked.__name__}.checked")
+check_shapes()
 
 settings.register_profile(
     "cascaded",

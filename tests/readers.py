@@ -254,7 +254,6 @@ def results(place: Path, tiny: Callable[..., Path]) -> Sample:
 
 @reader
 def galleries(place: Path, tiny: Callable[..., Path]) -> Sample:
-    images, steps = np.zeros((2, 2, 3, 8, 8), np.uint8), np.ones((2, 2), np.float32)
-    labels, file = np.zeros((2, 2), np.int64), gallery_file(place, "t")
-    write_gallery(file, Gallery({}, "", ("ant",), images, steps, labels))
+    images, row, file = np.zeros((2, 3, 8, 8), np.uint8), np.arange(2), gallery_file(place, "t")
+    write_gallery(file, Gallery({}, "", ("ant",), images, row, np.ones(2, np.float32), np.zeros(2, np.int64)))
     return Sample(file, "safetensors", lambda: read_galleries(place))

@@ -2,18 +2,27 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from cascaded.cli import main as cli
+from cascaded.cli import usage
 from cascaded.cli.main import COMMANDS
+from tests.pictures import encoded, picture
+from tests.tiny_runs import tiny_run  # noqa: F401
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def place(tiny_run, tmp_path_factory):  # noqa: F811
+    """A folder with an image, an empty folder and a run."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "photo.png").write_bytes(encoded(picture(size=(40, 30))))
+    (folder / "empty").mkdir()
+    shutil.copytree(tiny_run(), folder / "run" / "0")
+    return folder
 
 
 def started(*arguments, **options):
@@ -22,16 +31,7 @@ def started(*arguments, **options):
     return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, timeout=300, **options)
 
 
-@pytest.fixture
-def cascaded(monkeypatch):
-    """The command line in this process, which has torch already."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cascaded", *arguments])
-        cli.main()
-
-    return run
-
+# --- help
 
 HELPING = """
 import io, json, sys
@@ -59,112 +59,152 @@ def helped():
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout)
 
 
-def test_help_lists_every_command_with_an_example(helped):
-    code, output, _ = helped["--help"]
-    assert code == 0
-    assert all(name in output for name in COMMANDS)
-    assert "Example:" in output
+def test_help_lists_every_command_with_an_example_and_does_not_import_torch(helped):
+    assert {(code, torch) for code, _, torch in helped.values()} == {(0, False)}
+    assert all(f"\n  {name} " in helped["--help"][1] for name in COMMANDS)
+    assert "Example:" in helped["--help"][1]
 
 
-def test_a_reader_who_has_had_enough_sees_no_traceback():
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_has_an_example_and_what_happens_by_default(name, helped):
+    text = " ".join(helped[f"{name} --help"][1].replace("│", " ").split())
+    assert f"Example: cascaded {name}" in text
+    assert "(default: " in text
+    assert not [each for each in ("(default: None)", "(default: )") if each in text]
+
+
+# --- wrong command lines
+
+HELPS = "leave it out, or see cascaded"
+WRONG = [
+    ("", "no command given: give one of demo"),
+    ("bnech", "there is no command 'bnech': did you mean bench?"),
+    ("xyz", "there is no command 'xyz': see cascaded --help"),
+    ("clock runs", "the command clock is called latency: see cascaded --help"),
+    ("crossval", "the command crossval is called sweep --folds 10: see cascaded --help"),
+    # words that fit no option
+    ("predict x --threshold abc", "--threshold is 'abc': give a number; see cascaded predict --help"),
+    ("predict x --threshold=abc", "--threshold is 'abc': give a number; see cascaded predict --help"),
+    ("predict x --threshold 0.5 --threshold abc", "--threshold is 'abc': give a number; see cascaded predict --help"),
+    ("predict x --threshold", "--threshold has no value: give a number; see cascaded predict --help"),
+    ("predict x --threshold 0.9 0.8", f"unexpected argument '0.8': {HELPS} predict --help"),
+    ("predict x --thresholdd=0.1", "there is no option --thresholdd of cascaded predict: did you mean --threshold?"),
+    ("predict x --no-figre", "there is no option --no-figre of cascaded predict: did you mean --no-figure?"),
+    ("predict x --figure=yes", f"unexpected argument 'yes': {HELPS} predict --help"),
+    ("predict x -s 3", "there is no option -s of cascaded predict: see cascaded predict --help"),
+    ("train foo", f"unexpected argument 'foo': {HELPS} train --help"),
+    ("train --epochs 1.5", "--epochs is '1.5': give a whole number; see cascaded train --help"),
+    ("train --data", "--data has no value: give a word; see cascaded train --help"),
+    ("train --out", "--out has no value: give a path; see cascaded train --help"),
+    ("train --val_frac x", "there is no option --val-frac of cascaded train: did you mean --val-fraction?"),
+    ("train --thr 3", "there is no option --thr of cascaded train: did you mean --threads?"),
+    ("train --rate 0.1", "--rate is called --lr"),
+    ("train --model cascaded-td", "--model is called --method"),
+    ("sweep --models cascaded-td --jobs 1", "--models is called --methods"),
+    ("bench --width wide 3", "--width is 'wide 3': give whole numbers; see cascaded bench --help"),
+    ("latency run --thresholds 0.5 x", "--thresholds is '0.5 x': give numbers; see cascaded latency --help"),
+    ("data shoe", "action is 'shoe': give one of list, show, check, noise"),
+    ("data --shwo", "there is no option --shwo of cascaded data: see cascaded data --help"),
+    ("data", "action is missing: give one of list, show, check, noise"),
+    # values that a command refuses
+    ("bench --width 0", "--width is 0: give at least 1"),
+    ("bench --batch-size", "--batch-size is 0: give at least 1"),
+    ("bench --record -1", "--record is -1: give at least 0"),
+    ("bench --json .", "--json is ., a folder: give the name of a file in it"),
+    ("bench --json /proc/nowhere/bench.json", "/proc/nowhere cannot be written"),
+    ("bench --image-size 1 --batch-size 1", "give a batch size of at least 2"),
+    ("bench --arch alexnet", "--arch is 'alexnet': give one of resnet18"),
+    ("train --data cifar11", "there is no data set 'cifar11': did you mean cifar10?"),
+    ("train --data no/such/folder", "there is no file or folder no/such/folder"),
+    ("train --method cascaded-ce --lam 0", "cascaded-ce is trained on the last step only"),
+    ("train --lam half", "--lam is 'half': give a number"),
+    ("train --method td", "cascaded-td"),
+    ("train --threads 0", "threads is 0: give at least 1"),
+    ("train --device toaster", "give auto, cpu, cuda"),
+    ("train --label-column foo", "has no column 'foo'"),
+    ("train --noise fog", "fog"),
+    ("train --out /proc/nowhere", "cannot be written"),
+    ("sweep --num-workers 0", "num_workers is 0: give at least 1"),
+    ("sweep --seeds", "--seeds is empty: give at least one"),
+    ("sweep --methods cascaded-td --lam 7", "lam is 7.0"),
+    ("data show", "show needs a data set"),
+    ("predict", "no image is given: add one, as in cascaded predict photo.jpg"),
+    ("predict gone.png", "there is no file or folder gone.png"),
+    ("predict empty", "empty contains no images"),
+    ("predict /dev/null", "/dev/null is neither a file nor a folder"),
+    ("predict photo.png --threshold 1.5", "--threshold is 1.5: give a number from 0 to 1"),
+    ("predict photo.png --threshold nan", "--threshold is nan: give a number from 0 to 1"),
+    ("predict photo.png --top 0", "--top is 0: give at least 1"),
+    ("predict photo.png --out photo.png", "--out is photo.png, which is a file"),
+    (f"predict photo.png --out {'x' * 300}", "File name too long"),
+    ("predict photo.png --model nonsense", "there is no network 'nonsense'"),
+    ("predict photo.png --kernel fast", "there is no kernel 'fast'"),
+    ("models --save out", "--save is out, but no network is given: give one"),
+    ("models cifar10-td0 --save run", "--save is run, which exists: give a new folder"),
+    ("latency", "no run is given: add one, as in "),
+    ("latency nowhere", "there is no folder nowhere: give the folder of a run"),
+    ("latency empty", "empty contains no run, no config.json is in or below it: train one with cascaded train"),
+    ("latency run --thresholds 1.5", "--thresholds is 1.5: give a number from 0 to 1"),
+    ("latency run --thresholds", "--thresholds is empty: give at least one"),
+    ("latency run --batch-sizes 0", "--batch-sizes is 0: give at least 1"),
+    ("latency run --max-images 0", "--max-images is 0: give at least 1"),
+]
+WRONG += [
+    (f"{each} --xyzzy 3", f"no option --xyzzy of cascaded {each}: see cascaded {each} --help") for each in COMMANDS
+]
+
+
+@pytest.fixture
+def refused(place, monkeypatch, capsys):
+    """What a command line prints that ends with exit code 2; in this process, which has torch already."""
+
+    def run(line):
+        monkeypatch.chdir(place)
+        monkeypatch.setattr(sys, "argv", ["cascaded", *line.split()])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        assert (ended.value.code, out) == (2, "")
+        return err
+
+    return run
+
+
+@pytest.mark.parametrize(("line", "message"), WRONG, ids=[line[:60] for line, _ in WRONG])
+def test_a_wrong_command_line_ends_in_one_sentence_and_exit_code_two(line, message, refused):
+    error = refused(line)
+    assert message in error
+    assert error.startswith("cascaded: ")
+    assert error.count("\n") == 1
+
+
+def test_without_the_hook_of_tyro_an_error_is_printed_in_a_box(monkeypatch, refused):
+    monkeypatch.delattr(usage.tyro_errors, "on_parse_error")
+    assert "could not convert string to float" in refused("predict x --threshold abc")
+    monkeypatch.setattr(usage, "tyro_errors", None)
+    assert "could not convert string to float" in refused("predict x --threshold abc")
+
+
+def test_a_wrong_command_line_shows_no_traceback():
+    output = started("bench", "--width", "0")
+    assert (output.returncode, output.stderr) == (2, "cascaded: --width is 0: give at least 1\n")
+
+
+def test_a_closed_pipe_shows_no_traceback():
     reading, writing = os.pipe()
     os.close(reading)
     output = started("--help", stdout=writing, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     os.close(writing)
-    assert output.returncode == 141
-    assert output.stderr == ""
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_with_an_example(name, helped):
-    code, output, _ = helped[f"{name} --help"]
-    assert code == 0
-    assert f"Example: cascaded {name}" in output
-
-
-@pytest.mark.parametrize("name", ["predict", "models", "latency"])
-def test_help_shows_what_happens_by_default_and_never_none(name, helped):
-    _, output, _ = helped[f"{name} --help"]
-    words = " ".join(output.replace("│", " ").split())
-    assert "(default:" in words
-    assert "(default: None)" not in words
-    assert "(default: )" not in words
-
-
-@pytest.mark.parametrize("words", [" ".join(words) for words in HELP])
-def test_help_does_not_import_torch(words, helped):
-    code, _, torch_is_there = helped[words]
-    assert (code, torch_is_there) == (0, False)
+    assert (output.returncode, output.stderr) == (141, "")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("statement", "modules"),
     [
-        ([], "no command given: give one of demo"),
-        (["bnech"], "there is no command 'bnech': did you mean bench?"),
-        (["xyz"], "there is no command 'xyz': see cascaded --help"),
-        (["bench", "--width", "0"], "--width is 0: give numbers of at least 1"),
-        (["bench", "--batch-size"], "--batch-size is empty: give numbers of at least 1"),
-        (["bench", "--repeats", "0"], "--repeats is 0: give numbers of at least 1"),
-        (["bench", "--json", os.curdir], "a folder: give the name of a file in it"),
-        (["bench", "--json", "/proc/nowhere/bench.json"], "cannot be written"),
-        (["bench", "--image-size", "1", "--batch-size", "1"], "give a batch size of at least 2"),
-        (["bench", "--arch", "alexnet"], "resnet18"),
-        (["train", "--data", "cifar11"], "there is no data set 'cifar11': did you mean cifar10?"),
-        (["train", "--data", "no/such/folder"], "there is no file or folder no/such/folder"),
-        (["train", "--method", "cascaded-ce", "--lam", "0"], "cascaded-ce is trained on the last step only"),
-        (["train", "--lam", "half"], "--lam is 'half': give a number"),
-        (["train", "--method", "td"], "cascaded-td"),
-        (["train", "--lr", "-1"], "lr is -1.0: give a positive number"),
-        (["train", "--threads", "0"], "threads is 0: give at least 1"),
-        (["train", "--device", "toaster"], "give auto, cpu, cuda"),
-        (["train", "--label-column", "foo"], "has no column 'foo'"),
-        (["train", "--noise", "fog"], "fog"),
-        (["train", "--out", "/proc/nowhere"], "cannot be written"),
-        (["sweep", "--num-workers", "0"], "num_workers is 0: give at least 1"),
-        (["sweep", "--seeds"], "--seeds is empty: give at least one"),
-        (["sweep", "--methods", "cascaded-td", "--lam", "7"], "lam is 7.0"),
-        (["sweep", "--lr", "0"], "lr is 0.0"),
-        (["data", "show"], "show needs a data set"),
-        (["data", "show", "digts"], "did you mean digits?"),
+        ("import cascaded", {"torch", "huggingface_hub", "pandas"}),
+        ("from cascaded.analysis import speed_accuracy, selection_latency, prototypicality", {"torch"}),
     ],
 )
-def test_wrong_commands_end_in_a_sentence_and_exit_code_two(arguments, message, cascaded, capsys):
-    with pytest.raises(SystemExit) as ended:
-        cascaded(*arguments)
-    assert ended.value.code == 2
-    output = capsys.readouterr().err
-    assert message in output
-    assert output.startswith("cascaded: ")
-    assert output.count("\n") == 1
-
-
-def test_a_wrong_command_shows_no_traceback():
-    output = started("bench", "--width", "0")
-    assert output.returncode == 2
-    assert output.stderr == "cascaded: --width is 0: give numbers of at least 1\n"
-
-
-def test_train_from_nothing_then_again(tmp_path, cascaded, capsys):
-    words = [
-        "train",
-        "--data",
-        "digits",
-        "--max-images",
-        "64",
-        "--epochs",
-        "1",
-        "--width",
-        "2",
-        "--batch-size",
-        "32",
-        "--out",
-    ]
-    cascaded(*words, str(tmp_path / "runs"))
-    output = capsys.readouterr().out
-    assert "test accuracy" in output
-    assert f"wrote {tmp_path / 'runs' / '0'}" in output
-    with pytest.raises(SystemExit) as ended:
-        cascaded(*words, str(tmp_path / "runs"))
-    assert ended.value.code == 2
-    assert "contains this run already: resume it with" in capsys.readouterr().err
+def test_imports_are_light(statement, modules):
+    program = f"import sys\n{statement}\nsys.exit(bool({modules} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=300).returncode == 0

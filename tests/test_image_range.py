@@ -12,7 +12,7 @@ def entry_points(net):
     """The functions that take images."""
     return {
         "forward": net,
-        "normalised": net.normalised,
+        "normalised": net.prepare,
         "early exit": lambda images: cascaded.early_exit(net, images, 0.5),
     }
 

@@ -40,27 +40,3 @@ def test_a_maximum_above_the_number_of_images_takes_all(tiny_run, tmp_path, monk
     folder = shutil.copytree(tiny_run("shallow-deep"), tmp_path / "0")
     cascaded(monkeypatch, folder, "--thresholds", 0.0, "--batch-sizes", 400, "--max-images", 1000, "--device", "cpu")
     assert json.loads((folder / "latency.json").read_text())["items"] == 359
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "no run is given: add one, as in "),
-        (["nowhere"], "there is no folder nowhere: give the folder of a run"),
-        (["empty"], "empty contains no run, no config.json is in or below it: train one with cascaded train"),
-        (["run", "--thresholds", "1.5"], "--thresholds is [1.5]: give confidences from 0 to 1"),
-        (["run", "--thresholds"], "--thresholds is []: give confidences from 0 to 1"),
-        (["run", "--batch-sizes", "0"], "--batch-sizes is 0: give at least 1"),
-        (["run", "--max-images", "0"], "--max-images is 0: give at least 1"),
-    ],
-)
-def test_wrong_commands_end_in_a_sentence_and_exit_code_two(tiny_run, tmp_path, monkeypatch, capsys, words, message):  # noqa: F811
-    shutil.copytree(tiny_run(), tmp_path / "run" / "0")
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        cascaded(monkeypatch, *words)
-    assert ended.value.code == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"cascaded: {message}")
-    assert error.count("\n") == 1

@@ -10,7 +10,7 @@ import torch
 import cascaded
 from cascaded.cli.models import models
 from cascaded.errors import InputError
-from cascaded.hub.shipped import names
+from cascaded.hub.locate import shipped
 from cascaded.shell import program
 from tests.made_networks import made, made_run, pixels
 
@@ -23,9 +23,9 @@ def _in_own_folder(tmp_path, monkeypatch):
 def test_the_list_has_one_row_per_network_with_three_accuracies(capsys):
     models()
     out = capsys.readouterr().out
-    for name in names():
+    for name in shipped():
         assert re.search(rf"^ *{name} +\S.* +\d\.\d MB( +[\d.]+%){{3}} *$", out, flags=re.MULTILINE)
-    assert f"next: {program()} models {names()[0]}" in out
+    assert f"next: {program()} models {shipped()[0]}" in out
 
 
 def test_control_characters_in_names_and_files_are_not_printed(capsys):

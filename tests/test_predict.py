@@ -1,7 +1,6 @@
 """A trained network on the user's images: the prediction per step, its figure, and the command."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from PIL import Image
 
 import cascaded
 from cascaded import Pretrained, RunConfig
-from cascaded.cli import main as cli
 from cascaded.cli.predict import predict as command
 from cascaded.cli.predict import printed_steps, table
 from cascaded.errors import InputError
@@ -73,7 +71,7 @@ def test_without_a_threshold_the_last_step_counts():
 def test_it_stops_at_the_step_and_class_of_early_exit():
     image = picture(size=(32, 32))
     confidence = np.unique(predict(NET, image).probabilities.max(axis=1))
-    batch = NET.normalised(torch.from_numpy(image).permute(2, 0, 1)[None])
+    batch = NET.prepare(torch.from_numpy(image).permute(2, 0, 1)[None])
     between = (confidence[1:] + confidence[:-1]) / 2  # step by step, the last digit may differ
     steps = set()
     for threshold in (0.0, *between[::3].tolist(), 1.0):
@@ -103,7 +101,7 @@ def test_a_network_of_one_channel_gets_grey_images():
 def test_every_class_that_is_predicted_at_any_step_is_drawn():
     rows = np.array([[0.5, 0.3, 0.2, 0.0], [0.2, 0.5, 0.3, 0.0], [0.2, 0.2, 0.6, 0.0]], dtype=np.float32)
     assert drawn_classes(rows, 1) == [2, 0, 1]
-    assert drawn_classes(np.array(CHANGING), 3) == [1, 0, 2]
+    assert drawn_classes(np.array(CHANGING, dtype=np.float32), 3) == [1, 0, 2]
 
 
 def test_the_figure_marks_the_stop_and_fades_later_steps():
@@ -169,29 +167,3 @@ def test_unreadable_images_are_reported_after_the_others(tmp_path, photo, saved,
     with pytest.raises(InputError, match=r"2 of 3 images cannot be read, the first: .*cut\.png .*truncated"):
         command((tmp_path,), model=str(saved), figure=False)
     assert "photo.png" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "no image is given"),
-        (["gone.png"], "there is no file or folder gone.png"),
-        (["empty"], "empty contains no images"),
-        (["/dev/null"], "/dev/null is neither a file nor a folder"),
-        (["photo.png", "--threshold", "1.5"], "--threshold is 1.5: give a probability from 0 to 1"),
-        (["photo.png", "--threshold", "nan"], "--threshold is nan"),
-        (["photo.png", "--top", "0"], "--top is 0: give at least 1"),
-        (["photo.png", "--out", "photo.png"], "--out is photo.png, which is a file"),
-        (["photo.png", "--out", "x" * 300], "File name too long"),
-        (["photo.png", "--model", "nonsense"], "there is no network 'nonsense'"),
-        (["photo.png", "--kernel", "fast"], "there is no kernel 'fast'"),
-    ],
-)
-def test_wrong_arguments_end_in_one_sentence_and_exit_code_2(arguments, message, photo, monkeypatch, capsys):
-    monkeypatch.chdir(photo.parent)
-    (photo.parent / "empty").mkdir()
-    monkeypatch.setattr(sys, "argv", ["cascaded", "predict", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 2
-    assert message in capsys.readouterr().err

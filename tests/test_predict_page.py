@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cascaded.cli import main as cli
-from cascaded.hub.shipped import names
+from cascaded.hub.locate import shipped
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "predict.md").read_text()
@@ -16,7 +16,7 @@ OUTPUTS = re.findall(r"```bash\n(cascaded predict .*?)\n```\n\n```text\n(.*?)\n`
 NETWORKS = {"cifar10-td0", "cifar10-ce"}
 
 pytestmark = pytest.mark.skipif(
-    not set(names()) >= NETWORKS, reason=f"{', '.join(sorted(NETWORKS - set(names())))} are not shipped"
+    not set(shipped()) >= NETWORKS, reason=f"{', '.join(sorted(NETWORKS - set(shipped())))} are not shipped"
 )
 
 

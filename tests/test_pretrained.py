@@ -87,7 +87,7 @@ def test_bytes_floats_and_frame_sequences_are_normalised_alike():
 @torch.no_grad()
 def test_kernel_and_steps_are_those_of_a_cascade():
     net, kernel = made(), ExponentialSmoothing(0.9)
-    assert torch.equal(net(pixels(), kernel=kernel, steps=3), net.net(net.normalised(pixels()), kernel=kernel, steps=3))
+    assert torch.equal(net(pixels(), kernel=kernel, steps=3), net.net(net.prepare(pixels()), kernel=kernel, steps=3))
 
 
 @pytest.mark.parametrize("shape", [(3, 3, 8, 8), (3, 1, 8, 9), (1, 8, 8)])
@@ -118,7 +118,7 @@ def test_a_network_from_the_users_own_loop_is_copied_and_saved(norm, tmp_path):
     assert net.training
     mine.save_pretrained(tmp_path / "mine")
     again = cascaded.load(tmp_path / "mine")
-    assert torch.equal(again(pixels()), net.eval()(again.normalised(pixels())))
+    assert torch.equal(again(pixels()), net.eval()(again.prepare(pixels())))
     assert (again.config, again.inputs, again.accuracy) == (tiny_config(), INPUTS, (0.5,))
     assert mine.net is not net
 

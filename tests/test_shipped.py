@@ -13,7 +13,7 @@ import cascaded
 from cascaded import Pretrained
 from cascaded.data.catalogue import SOURCES
 from cascaded.data.sources import load as load_images
-from cascaded.hub.shipped import NETWORKS, names
+from cascaded.hub.locate import NETWORKS, shipped
 from tests.made_networks import made, made_run
 from tests.pictures import CIFAR10_TEST, CIFAR100_TEST, REAL, needs_real
 
@@ -34,10 +34,10 @@ def card_accuracy(folder):
 
 
 def test_the_networks_of_the_demo_are_shipped():
-    assert {"cifar10-td0", "cifar10-td1", "cifar10-ce", "cifar10-shallow-deep"} <= set(names())
+    assert {"cifar10-td0", "cifar10-td1", "cifar10-ce", "cifar10-shallow-deep"} <= set(shipped())
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", shipped())
 @torch.no_grad()
 def test_a_shipped_network_is_small_and_its_card_is_of_this_network(name):
     net, folder = cascaded.load(name), NETWORKS / name
@@ -57,7 +57,7 @@ def test_a_shipped_network_is_small_and_its_card_is_of_this_network(name):
 
 
 @needs_real(CIFAR10_TEST, CIFAR100_TEST)
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", shipped())
 @torch.no_grad()
 def test_a_shipped_network_has_the_accuracy_of_its_card(name, monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
@@ -88,7 +88,7 @@ def test_a_network_is_shipped_with_the_accuracy_of_its_rounded_weights(method, s
 
 def test_the_page_and_the_cards_are_up_to_date(script):
     assert (ROOT / "docs" / "pretrained.md").read_text() == script["page"](), "run scripts/ship.py"
-    for name in names():
+    for name in shipped():
         assert f"`{name}`" in script["page"]()
         card = script["card_text"](NETWORKS / name)
         assert (NETWORKS / name / "README.md").read_text() == card, "run scripts/ship.py"

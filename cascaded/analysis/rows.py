@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int64
+from jaxtyping import Int64, Real
 
 from cascaded.analysis.statistics import Statistic, draw_items
 
@@ -45,7 +45,9 @@ class Rows:
         """Add a metric that has no draws."""
         self.rows.append({"metric": metric, "value": float(value), "draws": None, **variant})
 
-    def curve(self, metric: str, x: Iterable[float], y: Iterable[float], **variant: Any) -> None:
+    def curve(
+        self, metric: str, x: Iterable[float] | Real[np.ndarray, "points"], y: Iterable[float], **variant: Any
+    ) -> None:
         """Add the points of a curve."""
         for a, b in zip(x, y, strict=True):
             self.rows.append({"metric": metric, "x": float(a), "value": float(b), "draws": None, **variant})

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64, Real
 from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats has it too and takes a second to import
 
 from cascaded.errors import InputError
@@ -139,7 +139,7 @@ def draw_items(items: int, draws: int, seed: int = 0) -> Iterator[Int64[np.ndarr
     return (generator.integers(items, size=items) for _ in range(draws))
 
 
-def mean_of(values: Float[np.ndarray, "items"]) -> Statistic:
+def mean_of(values: Real[np.ndarray, "items"] | Bool[np.ndarray, "items"]) -> Statistic:
     """The mean of one value per item, such as whether a prediction is correct, as a function of numbers of items."""
     return lambda numbers: float(values[numbers].mean())
 

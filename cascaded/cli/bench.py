@@ -6,11 +6,10 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import tyro
-
-from cascaded.errors import InputError
+from cascaded.errors import InputError, at_least
 from cascaded.files import check_writable, write_json
 from cascaded.progress import progress, table, wide_console
+from cascaded.shell import help_default
 
 if TYPE_CHECKING:
     from cascaded.bench.compare import Measurement, Setting
@@ -31,7 +30,7 @@ def bench(
     threads: int = 2,
     memory: bool = True,
     record: int = 0,
-    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    json: Annotated[Path | None, help_default("nothing is written", "FILE")] = None,
 ) -> None:
     """Measure time, peak memory and operations of a cascade, the published loop and one serial pass.
 
@@ -52,7 +51,10 @@ def bench(
         record: Also time the recording of this many images.
         json: Also write all measurements to this file.
     """
-    _check(width, batch_size, image_size, repeats, threads, record)
+    smallest = {"--width": min(width, default=0), "--batch-size": min(batch_size, default=0)}
+    at_least(1, **smallest, **{"--image-size": image_size, "--repeats": repeats, "--threads": threads})
+    at_least(0, **{"--record": record})
+    _check_batch_norm(min(batch_size), image_size)
     if json is not None and json.is_dir():
         raise InputError(f"--json is {json}, a folder: give the name of a file in it")
     if json is not None:
@@ -67,16 +69,8 @@ def bench(
     _print(results, recorded, json)
 
 
-def _check(
-    width: tuple[int, ...], batch_size: tuple[int, ...], image_size: int, repeats: int, threads: int, record: int
-) -> None:
-    numbers = {"width": width, "batch-size": batch_size, "image-size": (image_size,)}
-    for name, values in (numbers | {"repeats": (repeats,), "threads": (threads,)}).items():
-        if not values or min(values) < 1:
-            raise InputError(f"--{name} is {' '.join(map(str, values)) or 'empty'}: give numbers of at least 1")
-    if record < 0:
-        raise InputError(f"--record is {record}: give a number of images, or 0 for none")
-    if min(batch_size) == 1 and image_size <= 16:
+def _check_batch_norm(batch_size: int, image_size: int) -> None:
+    if batch_size == 1 and image_size <= 16:
         raise InputError(
             f"--batch-size is 1 and --image-size {image_size}: the last feature map is one pixel, and batch norm needs "
             "more than one value: give a batch size of at least 2, or an image size above 16"

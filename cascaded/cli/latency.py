@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import DisallowNone
 
 from cascaded.cli.usage import Runs, check_given
-from cascaded.errors import InputError, at_least
+from cascaded.errors import InputError, at_least, between
 from cascaded.progress import print_line, table, tracked, wide_console
 from cascaded.shell import help_default
 
@@ -43,8 +43,10 @@ def latency(
     from cascaded.training.runs import find_runs
 
     at_least(1, **{"--batch-sizes": min(batch_sizes, default=0), "--max-images": max_images})
-    if not thresholds or not all(0 <= each <= 1 for each in thresholds):
-        raise InputError(f"--thresholds is {list(thresholds)}: give confidences from 0 to 1")
+    if not thresholds:
+        raise InputError("--thresholds is empty: give at least one")
+    for each in thresholds:
+        between(0, 1, **{"--thresholds": each})
     check_given(runs, "run", "latency runs/td0/0")
     folders = find_runs(runs)
     from cascaded.runtime.latency import record_latency

@@ -44,12 +44,12 @@ def models(
 
 
 def _list() -> None:
-    from cascaded.hub.shipped import COLUMNS, listed, names
+    from cascaded.hub.card import COLUMNS, shipped_networks
 
     console = wide_console()
-    rows: list[dict[str, str]] = [dict(zip(COLUMNS, row, strict=True)) for row in listed()]
+    rows: list[dict[str, str]] = [dict(zip(COLUMNS, row, strict=True)) for row in shipped_networks()]
     console.print(table(rows, numbers=COLUMNS[3:]))
-    print_line(console, f"next: {program()} models {names()[0]}")
+    print_line(console, f"next: {program()} models {rows[0]['name']}")
 
 
 def _describe(name: str, save: Path | None) -> None:
@@ -57,8 +57,8 @@ def _describe(name: str, save: Path | None) -> None:
     if save is not None and save.exists() and (not save.is_dir() or any(save.iterdir())):
         raise InputError(f"--save is {save}, which exists: give a new folder")
     from cascaded.hub.card import facts
-    from cascaded.hub.load import load
-    from cascaded.hub.shipped import path_of
+    from cascaded.hub.locate import path_of
+    from cascaded.hub.pretrained import load
 
     net, console = load(name), wide_console()
     print_line(console, readable(name))

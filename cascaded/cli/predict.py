@@ -9,7 +9,7 @@ import tyro
 from tyro.conf import Positional
 
 from cascaded.cli.usage import check_given
-from cascaded.errors import InputError, at_least
+from cascaded.errors import InputError, at_least, between
 from cascaded.shell import help_default
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def predict(
         json: Print one line of JSON per image, with all probabilities, and nothing else.
     """
     check_given(images, "image", "predict photo.jpg")
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise InputError(f"--threshold is {threshold:g}: give a probability from 0 to 1, such as 0.9")
+    if threshold is not None:
+        between(0, 1, **{"--threshold": threshold})
     at_least(1, **{"--top": top})
-    from cascaded.hub.load import load
+    from cascaded.hub.pretrained import load
     from cascaded.runtime.images import figure_files, find_images, read_image
     from cascaded.runtime.predict import predict
 

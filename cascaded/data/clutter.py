@@ -28,7 +28,7 @@ CANVASES = {"train": 4, "test": 2}
 HELD = 0.1  # the default of `hold_out`
 SEED = 0
 
-Ink = Float[np.ndarray, "height width"]
+Ink = Float[np.ndarray, "_ _"]  # a digit, a piece of one, or a canvas
 """From 0 to 1."""
 
 
@@ -67,7 +67,7 @@ def clutter(split: str, rows: Int64[np.ndarray, "items"] | None = None) -> Float
 def canvas_of_row(split: str, row: int) -> tuple[Ink, float]:
     """The canvas of a row and its amount of clutter; random numbers depend on the row only."""
     generator = np.random.default_rng([SEED, list(CANVASES).index(split), row])
-    return make_canvas(large_digits(split)[0], digit_of_row(split)[row], generator)
+    return make_canvas(large_digits(split)[0], int(digit_of_row(split)[row]), generator)
 
 
 @lru_cache(maxsize=2)
@@ -111,7 +111,7 @@ def place_beside(digit: Ink, piece: Ink, generator: np.random.Generator) -> Ink:
     """A canvas with a piece where it covers little of the digit; empty if no such position was drawn."""
     inked, (height, width) = piece > 0, piece.shape
     for _ in range(TRIES):
-        top, left = (generator.integers(0, SIDE - side, endpoint=True) for side in piece.shape)
+        top, left = (int(generator.integers(0, SIDE - side, endpoint=True)) for side in piece.shape)
         if digit[top : top + height, left : left + width][inked].sum() <= COVERED * digit.sum():
             return place(piece, (top, left))
     return np.zeros_like(digit)

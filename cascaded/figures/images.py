@@ -22,7 +22,7 @@ NOISE_NAMES = ("clean", "focus", "perlin", "occlusion", "resolution", "translati
 COLUMNS = 8
 """Images beside each other, at most: more leave no room for captions."""
 
-Row = tuple[UInt8[np.ndarray, "images channels height width"], Sequence[str]]
+Row = tuple[UInt8[np.ndarray, "_ channels height width"], Sequence[str]]
 
 
 @styled()

@@ -1,4 +1,4 @@
-"""The model card of a network: its training, its test accuracy per step, and its limitations."""
+"""Facts about trained networks: the table of those that are shipped, and model cards."""
 
 from __future__ import annotations
 
@@ -11,17 +11,31 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from cascaded import __version__
 from cascaded.data.catalogue import SOURCES
+from cascaded.hub.locate import NETWORKS, shipped
 from cascaded.progress import readable
 from cascaded.results.names import display_name
 from cascaded.training.config import RECIPES, RunConfig, train_args
 from cascaded.training.method import TD
-from cascaded.training.run_file import RunFile
+from cascaded.training.run_file import WEIGHTS, RunFile
+from cascaded.training.runs import read_run_file
 
 TEMPLATE = Path(__file__).parent / "card.md.j2"
 TAGS = ["anytime-prediction", "cascaded-networks", "early-exit", "temporal-difference"]
 MIXIN_TAGS = ["model_hub_mixin", "pytorch_model_hub_mixin"]  # by which the hub knows how to load it
 MAX_CLASSES = 12
 """Number of class names that are written out."""
+COLUMNS = ("name", "model", "data", "file", "step 1", "step 3", "last step")
+
+
+def shipped_networks() -> list[tuple[str, ...]]:
+    """One row per shipped network, with the columns `COLUMNS`; the last three are test accuracies."""
+    rows = []
+    for name in shipped():
+        file = read_run_file(NETWORKS / name)
+        size = f"{(NETWORKS / name / WEIGHTS).stat().st_size / 1e6:.1f} MB"
+        accuracy = (f"{file.accuracy[step]:.1%}" for step in (0, 2, -1))
+        rows.append((name, model_name(file.config), file.config.data, size, *accuracy))
+    return rows
 
 
 def model_card(

@@ -1,4 +1,4 @@
-"""A trained network with its input normalisation and class names, in the format of the Hugging Face hub."""
+"""A trained network with its input normalization and class names, in the format of the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from cascaded.data.augment import normalise
 from cascaded.errors import InputError
 from cascaded.files import write_json, write_whole
 from cascaded.hub.card import TAGS, model_card
-from cascaded.hub.download import download
-from cascaded.hub.shipped import path_of
+from cascaded.hub.locate import download, locate, path_of
 from cascaded.hub.similarity import check_outputs, check_weights
 from cascaded.training.config import RunConfig
 from cascaded.training.load import build, check_range, describe_shape, load_run, load_weights
@@ -29,21 +28,29 @@ from cascaded.training.run_file import CONFIG, WEIGHTS, Inputs, RunFile
 from cascaded.training.runs import last_metrics, read_run_file
 
 
+def load(name_or_path: str | Path, device: torch.device | str = "cpu") -> Pretrained:
+    """Load a trained network, in evaluation mode.
+
+    Args:
+        name_or_path: The name of a shipped network (`cascaded models` lists them), such as "cifar10-td0"; a folder
+            that `save_pretrained` wrote; a run folder, such as "runs/td0/0", or a folder with one run in it,
+            "runs/td0"; or OWNER/NAME on the Hugging Face hub.
+        device: The device of the network.
+    """
+    return Pretrained.of_run(locate(name_or_path)).to(device)
+
+
 class Pretrained(
-    nn.Module,
-    PyTorchModelHubMixin,
-    library_name="cascaded",
-    pipeline_tag="image-classification",
-    tags=TAGS,
+    nn.Module, PyTorchModelHubMixin, library_name="cascaded", pipeline_tag="image-classification", tags=TAGS
 ):
-    """A trained network, its configuration, its input normalisation and its class names.
+    """A trained network, its configuration, its input normalization and its class names.
 
     `cascaded.load` loads one by name or folder. `save_pretrained`, `from_pretrained` and `push_to_hub` are those of
     `huggingface_hub.PyTorchModelHubMixin`; weights are read from safetensors only, never from a pickle.
 
     Args:
         config: The configuration of its training run.
-        inputs: Input shape, normalisation and class names.
+        inputs: Input shape, normalization and class names.
         accuracy: Test accuracy per step, if known.
         images: Digest of the training images, if known.
         made_with: Versions of the software that trained it.
@@ -51,7 +58,7 @@ class Pretrained(
     Attributes:
         net: The network itself. A new `Pretrained` has the initial weights of its configuration.
         config: The configuration of its training run.
-        inputs: Input shape, normalisation and class names.
+        inputs: Input shape, normalization and class names.
         accuracy: Test accuracy per step; empty if not known. Set it again after further training.
     """
 
@@ -92,7 +99,7 @@ class Pretrained(
         Args:
             net: One of the built-in networks, such as `resnet18(...)`.
             config: How it was trained; its method, arch and width must be those of `net`.
-            inputs: Input shape, normalisation and class names.
+            inputs: Input shape, normalization and class names.
             accuracy: Test accuracy per step, if known.
         """
         pretrained = cls(config, inputs, accuracy)
@@ -134,8 +141,8 @@ class Pretrained(
         """Logits at every step, under its own schedule.
 
         Args:
-            images: Bytes, or floats from 0 to 1, which are normalised here. Other floats are refused.
-            normalised: The images are floats that are already normalised with `inputs.mean` and `inputs.std`.
+            images: Bytes, or floats from 0 to 1, which are normalized here. Other floats are refused.
+            normalised: The images are floats that are already normalized with `inputs.mean` and `inputs.std`.
             kernel: The delay kernel; one-step delay by default.
             steps: Number of steps; until the output is constant by default.
         """
@@ -144,7 +151,7 @@ class Pretrained(
     def prepare(
         self, images: Shaped[Tensor, "*time batch channels height width"], normalised: bool = False
     ) -> Float[Tensor, "*time batch channels height width"]:
-        """The input of `net`: checked and normalised, as in `forward`."""
+        """Images as the input of `net`: checked and normalized. Arguments as in `forward`."""
         if not isinstance(images, Tensor):
             raise InputError(f"images are a {type(images).__name__}: give a tensor, as of torch.as_tensor(images)")
         if images.dim() not in (4, 5) or images.shape[-3:] != self.inputs.shape:
@@ -159,12 +166,6 @@ class Pretrained(
         check_range(images, "pass normalised=True")
         flat = normalise(images.reshape(-1, *self.inputs.shape), self.inputs.mean, self.inputs.std)
         return flat.reshape(images.shape)
-
-    def normalised(
-        self, images: Shaped[Tensor, "*time batch channels height width"]
-    ) -> Float[Tensor, "*time batch channels height width"]:
-        """Bytes, or floats from 0 to 1, as the input of `net`. Other floats are refused."""
-        return self.prepare(images)
 
     @property
     def run_file(self) -> RunFile:

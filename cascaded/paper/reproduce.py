@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from cascaded import figures
 from cascaded.errors import InputError
 from cascaded.files import check_writable
-from cascaded.hub.shipped import NETWORKS
+from cascaded.hub.locate import NETWORKS
 from cascaded.paper.experiments import Experiment, Network
 from cascaded.paper.published import write_estimates
 from cascaded.paper.scales import Scale

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -15,20 +15,8 @@ from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
 
-
-class WithInputs(Protocol):
-    """A network together with the normalisation of its images, such as `cascaded.Pretrained`."""
-
-    net: Cascade
-
-    @property
-    def schedule(self) -> Schedule:
-        """The schedule that it was trained with."""
-        ...
-
-    def prepare(self, images: Tensor, normalised: bool = False) -> Tensor:
-        """Images as the network itself takes them."""
-        ...
+if TYPE_CHECKING:  # importing the hub takes a second, and a `Cascade` does not need it
+    from cascaded.hub.pretrained import Pretrained
 
 
 @dataclass
@@ -50,7 +38,7 @@ class EarlyExitResult:
 
 @torch.no_grad()
 def early_exit(
-    net: Cascade | WithInputs,
+    net: Cascade | Pretrained,
     images: Shaped[Tensor, "batch channels height width"],
     threshold: float,
     *,
@@ -65,9 +53,9 @@ def early_exit(
 
     Args:
         net: A network in evaluation mode, such as one from `cascaded.load`.
-        images: Normalised floats for a `Cascade`; bytes, or floats from 0 to 1, for a `Pretrained`.
+        images: Normalized floats for a `Cascade`; bytes, or floats from 0 to 1, for a `Pretrained`.
         threshold: Confidence (highest class probability) above which an item exits.
-        normalised: For a `Pretrained`: the images are normalised already, as in `net(...)`.
+        normalised: For a `Pretrained`: the images are normalized already, as in `net(...)`.
         steps: Last step, at which all remaining items exit; by default the step at which the output is final.
         kernel: Delay kernel, as in `net(...)`.
         schedule: As in `net(...)`; the default of a `Pretrained` is the schedule that it was trained with.
@@ -99,12 +87,13 @@ def early_exit(
 
 
 def _unpacked(
-    net: Cascade | WithInputs, images: Tensor, normalised: bool, schedule: Schedule | None
+    net: Cascade | Pretrained, images: Tensor, normalised: bool, schedule: Schedule | None
 ) -> tuple[Cascade, Tensor, Schedule | None]:
-    """The network itself, normalised images, and the schedule."""
-    if isinstance(net, Cascade) or not hasattr(net, "prepare"):  # a compiled cascade is neither
-        return cast(Cascade, net), images, schedule
-    return net.net, net.prepare(images, normalised), schedule or net.schedule
+    """The network itself, normalized images, and the schedule."""
+    if not hasattr(net, "prepare"):  # networks may be compiled: their class is another one then
+        return cast("Cascade", net), images, schedule
+    trained = cast("Pretrained", net)
+    return trained.net, trained.prepare(images, normalised), schedule or trained.schedule
 
 
 @torch.no_grad()

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -103,7 +102,7 @@ def measure_latency(
 
     Args:
         net: A network in evaluation mode.
-        images: Normalised images.
+        images: Normalized images.
         labels: Their classes.
         thresholds: Confidences above which an item exits.
         batch_sizes: Images per batch.
@@ -130,16 +129,15 @@ def measure_latency(
 def _timings(
     results: dict[tuple[str, float | None], list[EarlyExitResult]], labels: Tensor, batch_size: int
 ) -> list[Timing]:
-    full = sum(each.total for each in results[FULL, None])
+    full = sum(batch.total for batch in results[FULL, None])
     timings = []
     for (rule, threshold), batches in results.items():
-        seconds = torch.cat([batch.seconds for batch in batches]).numpy()
+        seconds = torch.cat([batch.seconds for batch in batches])
         correct = torch.cat([batch.predictions for batch in batches]) == labels
-        steps = torch.cat([batch.steps for batch in batches]).double()
+        steps = torch.cat([batch.steps for batch in batches])
         total = sum(batch.total for batch in batches)
-        p50, p95 = (float(each) for each in np.percentile(seconds, [50, 95]))
-        means = {"accuracy": correct.double().mean(), "steps": steps.mean(), "mean": seconds.mean()}
-        means = {name: float(value) for name, value in means.items()}
-        spans = {"p50": p50, "p95": p95, "total": total / len(labels), "time_of_full": total / full}
-        timings.append(Timing(rule, threshold, batch_size, **means, **spans))
+        p50, p95 = seconds.quantile(torch.tensor([0.5, 0.95], dtype=torch.float64)).tolist()
+        accuracy, mean_step, mean = (float(each.double().mean()) for each in (correct, steps, seconds))
+        relative = (total / len(labels), total / full)
+        timings.append(Timing(rule, threshold, batch_size, accuracy, mean_step, p50, p95, mean, *relative))
     return timings

@@ -11,7 +11,7 @@ from jaxtyping import Float32, UInt8
 
 from cascaded.cascade.kernels import ExponentialSmoothing
 from cascaded.cascade.named import make_kernel
-from cascaded.errors import InputError
+from cascaded.errors import InputError, between
 from cascaded.hub.pretrained import Pretrained
 
 FINE_STEPS = 70
@@ -113,8 +113,8 @@ def predict(
         kernel: The delay kernel, such as "ews:0.9" for smaller time steps; the network's own by default.
         steps: Number of steps; until the output is constant by default, 70 under exponential smoothing.
     """
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise InputError(f"threshold is {threshold}: give a probability from 0 to 1")
+    if threshold is not None:
+        between(0, 1, threshold=threshold)
     if kernel is not None and net.schedule == "serial":
         raise InputError("this network runs its blocks one after the other, without delays: leave the kernel out")
     delay = make_kernel(kernel) if kernel else None

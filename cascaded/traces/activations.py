@@ -47,7 +47,7 @@ class Activations:
     maps: UInt8[np.ndarray, "time items stages side side"]
     convergence: Float32[np.ndarray, "time items stages"]
     cascaded: Float32[np.ndarray, "steps blocks"]
-    serial: Float32[np.ndarray, "steps blocks"]
+    serial: Float32[np.ndarray, "serial_steps blocks"]
 
     def __post_init__(self):
         steps, items = self.logits.shape[:2]

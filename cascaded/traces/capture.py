@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from cascaded.cascade.film import SETTLED, Film, still
+from cascaded.cascade.film import SETTLED, still
 from cascaded.cascade.named import make_kernel
 from cascaded.cascade.network import Cascade
 from cascaded.data.images import Images
@@ -25,7 +26,7 @@ from cascaded.training.runs import locked
 CHUNK = 8
 """Images that are computed at once: all steps of all blocks are in memory."""
 
-Stages = list[Float[Tensor, "time batch channels height width"]]
+Stages = list[Float[Tensor, "time batch _ _ _"]]
 """The activations of the stem, then of each block."""
 
 
@@ -98,7 +99,7 @@ def capture_blocks(net: Cascade) -> Iterator[list[list[Tensor]]]:
     """Collect the input of the first block and the output of every block; long sequences arrive in pieces."""
     captured: list[list[Tensor]] = [[] for _ in range(len(net.blocks) + 1)]
 
-    def first(block: nn.Module, inputs: tuple[Film, ...]) -> None:
+    def first(block: nn.Module, inputs: tuple[Any, ...]) -> None:
         captured[0].append(inputs[0].unfold())
 
     with ExitStack() as hooks:

@@ -46,7 +46,7 @@ class Batches:
 
     images: Images
     train: Int64[Tensor, "items"]
-    validation: Int64[Tensor, "items"]
+    validation: Int64[Tensor, "validation"]
     test: Images | None
     augment: Augment
     seed: int

@@ -1,18 +1,62 @@
-"""Networks on the Hugging Face hub, downloaded once and then read from its cache."""
+"""Find a trained network by name: shipped with the package, in a folder, or on the Hugging Face hub."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import HfApi, hf_hub_download
 from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
-from cascaded.errors import InputError
+from cascaded.errors import InputError, unknown
+from cascaded.shell import program
 from cascaded.training.run_file import CONFIG, WEIGHTS
+from cascaded.training.runs import find_runs
 
+NETWORKS = Path(__file__).parent / "networks"
+"""The shipped networks, one folder each."""
 TIMEOUT = 10.0
 """Seconds to wait for the hub before the cache is used."""
+MAX_LISTED = 8
+"""Number of runs that an error lists."""
+
+
+def shipped() -> list[str]:
+    """Names of the shipped networks."""
+    return sorted(config.parent.name for config in NETWORKS.glob(f"*/{CONFIG}"))
+
+
+def path_of(folder: Path) -> str:
+    """A folder as `cascaded.load` finds it, also if it has the name of a shipped network."""
+    return f"./{folder}" if str(folder) in shipped() else str(folder)
+
+
+def locate(name_or_path: str | Path) -> Path:
+    """The folder of a trained network. Names of shipped networks come first, and a `Path` is never a name."""
+    name, is_name = str(name_or_path), isinstance(name_or_path, str)
+    if is_name and name in shipped():
+        return NETWORKS / name
+    folder = Path(os.path.expanduser(name))
+    if folder.is_dir():
+        return _only_run(folder)
+    owner, _, rest = name.partition("/")
+    if is_name and rest and "/" not in rest and owner not in ("", ".", "..", "~"):
+        return download(name)
+    if "/" in name or not is_name or folder.exists():
+        raise InputError(f"there is no folder {name}: give a run folder, as runs/td0/0, or a saved network")
+    raise unknown("network", name, shipped(), f"see {program()} models, or give a folder, or OWNER/NAME on the hub")
+
+
+def _only_run(folder: Path) -> Path:
+    runs = find_runs([folder])
+    if folder in runs:
+        return folder
+    if len(runs) > 1:
+        more = f" and {len(runs) - MAX_LISTED} more" if len(runs) > MAX_LISTED else ""
+        names = ", ".join(map(str, runs[:MAX_LISTED]))
+        raise InputError(f"{folder} contains {len(runs)} runs: give one of {names}{more}")
+    return runs[0]
 
 
 def download(
@@ -23,7 +67,7 @@ def download(
     local_files_only: bool = False,
     **options: Any,
 ) -> Path:
-    """The folder in the hub's cache with a network's files. If the hub cannot be reached, the cached files are used.
+    """Download a network from the hub, once, and return its folder in the cache. Offline, the cached files are used.
 
     Args:
         name: OWNER/NAME.
