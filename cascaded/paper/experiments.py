@@ -157,7 +157,7 @@ _ALL = (
         )
     ),
     Experiment("ood", TD, (FINE, VALIDATION, *OOD), ("out_of_distribution",), AUROC, MEAN, (figures.ood,), True),
-    Experiment("stopping", TD, (FINE, VALIDATION), ("learned_stopper",), ("area",), "", (figures.stopping_rules,)),
+    Experiment("stopping", TD_CE, (FINE, VALIDATION), ("learned_stopper",), ("area",), "", (figures.stopping_rules,)),
     Experiment("terriers", TERRIERS, (COARSE,), SPEED, HALF, "rule != 'deadline'", (*CURVES, STEPS), True),
     Experiment("run-time", TD_CE, (), ("run_time",), ("training_hours",)),
 )
