@@ -27,6 +27,35 @@ def test_small_maps_pixel_by_pixel_equal_torchs_convolution(height, width, size,
         torch.testing.assert_close(mine, theirs)
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_in_single_precision_small_maps_are_as_exact_as_torchs_convolution(stride):
+    """Single precision has a matrix product of its own; double precision is the reference for both."""
+    generator = torch.Generator().manual_seed(0)
+    layer = Conv2d(48, 32, 3, stride).to(memory_format=torch.channels_last)
+    x = torch.randn(64, 48, 2 * stride, 2 * stride, generator=generator)
+    weight = torch.randn(64, 32, 2, 2, generator=generator)
+
+    def found(call, *inputs):
+        inputs = [each.detach().requires_grad_() for each in inputs]
+        out = call(*inputs)
+        return out, *torch.autograd.grad(out, inputs, weight.to(out))
+
+    def torchs(x, w):
+        return F.conv2d(x, w, stride=stride, padding=1)
+
+    x = x.contiguous(memory_format=torch.channels_last)
+    exact = found(torchs, x.double(), layer.weight.double())
+    ours = found(lambda x, w: conv.pixelwise(x, w, stride, 2, 2), x, layer.weight)
+    for mine, theirs, truth in zip(ours, found(torchs, x, layer.weight), exact, strict=True):
+        assert (mine - truth).norm() < max(3 * (theirs - truth).norm(), 1e-6 * truth.norm())
+
+
+def test_products_can_be_differentiated_twice():
+    layer = Conv2d(2, 3, 3).double().to(memory_format=torch.channels_last)
+    x = torch.randn(4, 2, 2, 2, dtype=torch.float64).contiguous(memory_format=torch.channels_last).requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x, w: conv.pixelwise(x, w, 1, 2, 2), (x, layer.weight))
+
+
 @pytest.mark.parametrize(
     ("items", "size", "gradients", "expected"),
     [

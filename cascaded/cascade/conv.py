@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cascaded.cascade.film import layout
+from cascaded.cascade.product import autocast, convolve_2x2, product
 
 PIXELS = 4
 """Output maps of up to this many pixels are computed pixel by pixel."""
@@ -69,11 +70,14 @@ def pixelwise(
 ) -> Float[Tensor, "batch outputs _ _"]:
     """A convolution as one matrix product for each of its height x width output pixels."""
     channels_last = layout(x) == torch.channels_last
+    halves = autocast() or x.dtype in (torch.float16, torch.bfloat16)
+    if channels_last and stride == 1 and (height, width) == (2, 2) and weight.shape[-1] == 3 and not halves:
+        return convolve_2x2(x.permute(2, 3, 0, 1), weight.permute(2, 3, 0, 1)).permute(2, 3, 0, 1)
     x, weight = x.permute(0, 2, 3, 1), weight.permute(0, 2, 3, 1)
     rows = [_window(p, stride, weight.shape[1], x.shape[1]) for p in range(height)]
     columns = [_window(q, stride, weight.shape[2], x.shape[2]) for q in range(width)]
     pixels = [
-        F.linear(x[:, inside_y, inside_x].flatten(1), weight[:, tap_y, tap_x].flatten(1))
+        product(x[:, inside_y, inside_x].flatten(1), weight[:, tap_y, tap_x].flatten(1))
         for inside_y, tap_y in rows
         for inside_x, tap_x in columns
     ]
