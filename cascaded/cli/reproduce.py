@@ -41,9 +41,9 @@ def reproduce(
     """Reproduce tables and figures of the paper: train, record, analyze, draw.
 
     NAME is table-lambda, speed-accuracy, deadline, serial-td0, images, prototypicality, taxonomy, noise-persistent,
-    noise-transient, ood, stopping, terriers or run-time. `claims` compares everything that was reproduced with the
-    paper's seven claims; in a clone of the repository, and before anything is reproduced, it prints the results that
-    come with it. `all` is every experiment and the claims.
+    noise-transient, ood, stopping, terriers, alpha, depth or run-time. `claims` compares everything that was reproduced
+    with the claims of the paper; in a clone of the repository, and before anything is reproduced, it prints the results
+    that come with it. `all` is every experiment and the claims.
 
     Networks are shared between experiments, in OUT/runs; tables and figures are in OUT/results. If it is interrupted,
     run the same command again to resume.

@@ -42,9 +42,9 @@ OOD = tuple(replace(each, data=OOD_DATA) for each in BOTH)
 LATENCY = ("unsettled_fraction",)
 
 ANALYSES: dict[str, Analysis] = {
-    "speed_accuracy": Analysis("accuracy per step, and against cost under stopping rules", (COARSE,)),
+    "speed_accuracy": Analysis("accuracy per step, and against cost under stopping rules", (COARSE,), version=2),
     "selection_latency": Analysis("step from which the prediction stays above a threshold", (FINE,), LATENCY),
-    "prototypicality": Analysis("rank correlation of latency with typicality", (EMBEDDINGS,), LATENCY),
+    "prototypicality": Analysis("rank correlation of latency with typicality", (EMBEDDINGS,), LATENCY, 2),
     "taxonomic_compliance": Analysis("wrong predictions that are of the right coarse class", (COARSE,)),
     "persistent_noise": Analysis("accuracy under noise on every frame", (PERSISTENT,)),
     "transient_noise": Analysis("drop of confidence during and after some noisy frames", (TRANSIENT,)),
