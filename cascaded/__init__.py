@@ -45,5 +45,7 @@ if TYPE_CHECKING:
     from cascaded.training.runs import Inputs as Inputs
 
 __version__ = "0.2.0"
+PROTOCOL_VERSION = 2
+"""Counted up when what is presented, trained with noise or measured changes; numbers of two versions do not compare."""
 
 __getattr__, __dir__ = lazy(__name__)

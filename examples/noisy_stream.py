@@ -19,7 +19,7 @@ from cascaded.data.noise import Occlusion
 
 BATCH_SIZE, LR = 64, 0.1
 FRAMES_PER_DIGIT = 8
-NOISE, KERNEL = Occlusion(patch=0.5), cascaded.ExponentialSmoothing(0.5)
+NOISE, KERNEL = Occlusion(), cascaded.ExponentialSmoothing(0.5)
 
 
 def train_network(epochs: int) -> tuple[cascaded.Cascade, tuple[float, ...], tuple[float, ...]]:
@@ -51,8 +51,9 @@ def evaluate(net: cascaded.Cascade, mean: tuple[float, ...], std: tuple[float, .
     serial, digits = net.serial(), cascaded.data.load("digits", "test")
     accuracy, state = torch.zeros(2, FRAMES_PER_DIGIT), None
     print("frame   label   prediction   confidence")
-    for number, frames in enumerate(noisy_frames(digits.images / 255, torch.Generator().manual_seed(1))):
-        frames, labels = normalise(frames, mean, std), digits.labels.roll(-(number // FRAMES_PER_DIGIT))
+    images = normalise(digits.images, mean, std)
+    for number, frames in enumerate(noisy_frames(images, torch.Generator().manual_seed(1))):
+        labels = digits.labels.roll(-(number // FRAMES_PER_DIGIT))
         logits, state = net.step(frames, state, kernel=KERNEL)
         confidence, prediction = logits[0].softmax(dim=-1).max(dim=-1)
         print(f"{number + 1:5}   {labels[0]:5}   {prediction:10}   {'#' * round(20 * confidence.item())}")

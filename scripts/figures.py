@@ -35,9 +35,10 @@ def draw_noises() -> None:
     image = interpolate(photograph, (SIDE, SIDE), mode="area")
     generator = torch.Generator().manual_seed(5)
     films = {"clean": image.expand(STEPS, *image.shape)}
-    films |= {name: noise.film(image, STEPS, generator) for name, noise in NOISES.items()}
+    mean = image.mean(dim=(0, 2, 3), keepdim=True)  # masked pixels get the mean color
+    films |= {name: noise.film(image - mean, STEPS, generator) + mean for name, noise in NOISES.items()}
     rows = [torch.cat(list(films[name][:, 0]), dim=-1) for name in NOISE_NAMES]
-    pixels = (torch.cat(rows, dim=-2) * 255).round().byte().permute(1, 2, 0).numpy()
+    pixels = (torch.cat(rows, dim=-2) * 255).round().clamp(0, 255).byte().permute(1, 2, 0).numpy()
     Image.fromarray(np.ascontiguousarray(pixels)).save(SHEET, optimize=True)
 
 

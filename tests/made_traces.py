@@ -63,9 +63,9 @@ def noisy_trace(protocol="persistent", frames=6, trials=2, items=8, seed=0, **op
     return replace(trace, labels=np.tile(np.arange(items) % 4, trials))
 
 
-def made_run(folder: Path, traces: dict[str, Trace] | None = None, **config) -> Path:
+def made_run(folder: Path, traces: dict[str, Trace] | None = None, made_with=None, **config) -> Path:
     """The folder of a run, with traces by name."""
-    begin(folder, RunConfig(**config), "abc", INPUTS, made_with={})
+    begin(folder, RunConfig(**config), "abc", INPUTS, made_with=made_with or {})
     for name, trace in (traces or {}).items():
         trace = with_facts(trace, run=folder.as_posix(), seed=config.get("seed", 0))
         save_trace(trace, folder / "traces" / f"{name}.safetensors")

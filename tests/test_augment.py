@@ -4,9 +4,9 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascaded.data.augment import Augment, cut_out, flip, normalise, reflect_crop
+from cascaded.data.augment import Augment, cut_out, flip, normalise, reflect_crop, resized_crop
 from cascaded.data.geometry import reflected
-from cascaded.data.noise import Occlusion
+from cascaded.data.noise import NOISES, Occlusion, Perlin
 from cascaded.errors import InputError
 
 MEAN, STD = torch.tensor([0.5, 0.4, 0.3]), torch.tensor([0.2, 0.25, 0.3])
@@ -120,13 +120,40 @@ def test_nothing_asked_for_is_only_normalised():
     assert torch.equal(plain(images, MEAN, STD, seeded()), normalise(images, MEAN, STD))
 
 
-def test_what_is_cut_has_the_mean_colour_and_what_is_occluded_is_black():
+@pytest.mark.parametrize(("noise", "masked"), [(Occlusion(), 16), (Perlin(), 26), (None, 16)])
+def test_what_is_masked_or_cut_is_zero_after_normalizing(noise, masked):
     images = torch.full((2, 3, 8, 8), 255, dtype=torch.uint8)
-    cut = Augment(pad=0, cutout=4)(images, MEAN, STD, seeded())
-    occluded = Augment(pad=0, cutout=0, noise=Occlusion())(images, MEAN, STD, seeded())
-    black = normalise(torch.zeros(1, 3, 1, 1), MEAN, STD)
-    assert ((cut == 0).sum(dim=(-2, -1)) == 16).all()
-    assert (torch.isclose(occluded, black).sum(dim=(-2, -1)) == 16).all()
+    augmented = Augment(pad=0, cutout=0 if noise else 4, noise=noise)(images, MEAN, STD, seeded())
+    white = normalise(images[:1, :, :1, :1], MEAN, STD).expand_as(augmented)
+    assert ((augmented == 0).sum(dim=(-2, -1)) == masked).all()
+    assert torch.equal(augmented[augmented != 0], white[augmented != 0])
+
+
+def test_noise_comes_after_normalizing():
+    images = some_bytes()
+    plain = normalise(images, MEAN, STD)
+    for noise in NOISES.values():
+        expected = noise(plain, seeded(3))
+        assert torch.equal(Augment(0, False, 0, noise=noise)(images, MEAN, STD, seeded(3)), expected)
+
+
+def test_a_resized_crop_has_the_drawn_area_and_shape_and_lies_in_the_image():
+    """On the ramps x and y, the slopes of the crop are its width and its height."""
+    ramp = (2 * torch.arange(65) + 1) / 65 - 1  # of the centers of pixels; the image is -1..1
+    images = torch.stack([ramp.expand(65, 65), ramp[:, None].expand(65, 65)]).expand(4000, 2, 65, 65)
+    crops = resized_crop(images, 0.08, seeded())
+    width = (crops[:, 0, 32, 40] - crops[:, 0, 32, 24]) / (ramp[40] - ramp[24])
+    height = (crops[:, 1, 40, 32] - crops[:, 1, 24, 32]) / (ramp[40] - ramp[24])
+    left, top = crops[:, 0, 32, 32] - width, crops[:, 1, 32, 32] - height
+    area, ratio = width * height, width / height
+    assert 0.08 <= area.min() + 1e-4 < 0.09
+    assert 0.98 < area.max() <= 1.0001
+    assert abs(ratio.log().mean()) < 0.01
+    assert 3 / 4 - 1e-3 < ratio.min() < ratio.max() < 4 / 3 + 1e-3
+    for start, side in ((left, width), (top, height)):
+        assert (start > -1.001).all()
+        assert (start + 2 * side < 1.001).all()
+    assert torch.equal(resized_crop(images[:5], 0.08, seeded()), resized_crop(images[:5], 0.08, seeded()))
 
 
 def test_every_image_has_its_own_draw():

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 import scipy.ndimage
+import scipy.stats
 import torch
 import torch.nn.functional as F
 from hypothesis import given
@@ -10,22 +11,24 @@ from hypothesis import strategies as st
 
 from cascaded.data.geometry import blur, tiles, turn
 from cascaded.data.noise import (
-    NOISES,
+    KNOWN,
     Focus,
     Occlusion,
     Perlin,
     Resolution,
     Rotation,
     Translation,
+    TranslationWalk,
     folded,
     make_noise,
 )
 from cascaded.data.perlin import highest, perlin
 from cascaded.data.sampling import uniform
 from cascaded.errors import InputError
+from cascaded.traces.config import RecordingConfig
 
 CPU = torch.device("cpu")
-each_noise = pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
+each_noise = pytest.mark.parametrize("noise", KNOWN.values(), ids=KNOWN)
 
 
 def seeded(seed=0):
@@ -33,7 +36,8 @@ def seeded(seed=0):
 
 
 def some(batch=3, channels=3, height=32, width=32, seed=1, dtype=torch.float32):
-    return torch.rand(batch, channels, height, width, generator=seeded(seed), dtype=dtype)
+    """Normalized images: from -2 to 2, about 0."""
+    return 4 * torch.rand(batch, channels, height, width, generator=seeded(seed), dtype=dtype) - 2
 
 
 def is_square(mask, size):
@@ -52,23 +56,20 @@ def is_square(mask, size):
     dtype=st.sampled_from([torch.float32, torch.float64]),
     seed=st.integers(0, 2**16),
 )
-def test_a_film_of_any_images_stays_in_range(noise, size, batch, channels, steps, dtype, seed):
+def test_a_film_of_any_images_stays_in_their_range(noise, size, batch, channels, steps, dtype, seed):
     images = some(batch, channels, *size, seed=seed, dtype=dtype).round(decimals=1)
     film = noise.film(images, steps, seeded(seed))
     assert film.shape == (steps, *images.shape)
     assert film.dtype == dtype
-    assert film.min() >= 0
-    assert film.max() <= 1
+    assert film.min() >= min(images.min().item(), 0) - 1e-6
+    assert film.max() <= max(images.max().item(), 0) + 1e-6
 
 
 @each_noise
 @pytest.mark.parametrize("side", [8, 32, 224])
-def test_black_and_white_stay_in_range_at_the_usual_sizes(noise, side):
+def test_images_of_the_usual_sizes_are_changed(noise, side):
     images = some(2, 1, side, side).round()
-    film = noise.film(images, 2, seeded())
-    assert film.min() >= 0
-    assert film.max() <= 1
-    assert not torch.equal(film[0], images)
+    assert not torch.equal(noise.film(images, 2, seeded())[0], images)
 
 
 @each_noise
@@ -110,9 +111,7 @@ def test_images_may_lie_in_memory_in_any_way(noise):
         (some()[0], 1, r"shape \(3, 32, 32\)"),
         (some(0), 1, r"shape \(0, 3, 32, 32\)"),
         (some(), 0, "steps is 0"),
-        ((some() * 255).byte(), 1, "torch.uint8 from 0 to 25.*divide bytes by 255"),
-        (some() * 4 - 2, 1, "normalise after the noise"),
-        (some() * math.nan, 1, "normalise after the noise"),
+        (some().byte(), 1, "images are torch.uint8, noise needs floats with mean color 0: normalize them first"),
     ],
 )
 def test_images_that_cannot_be_spoiled_are_named(noise, images, steps, sentence):
@@ -121,29 +120,54 @@ def test_images_that_cannot_be_spoiled_are_named(noise, images, steps, sentence)
 
 
 @pytest.mark.parametrize(
-    ("make", "sentence"),
+    ("text", "noise"),
     [
-        (lambda: Focus(patch=1.5), "patch is 1.5"),
-        (lambda: Focus(sigma=-1), "sigma is -1"),
-        (lambda: Occlusion(patch=16), "patch is 16: it is a part"),
-        (lambda: Occlusion(value=255), "value is 255"),
-        (lambda: Perlin(cover=40), "cover is 40"),
-        (lambda: Perlin(frequency=0), "frequency is 0"),
-        (lambda: Resolution(factors=()), "factors are"),
-        (lambda: Resolution(factors=(0, 2)), "factors are"),
-        (lambda: Translation(reach=8), "reach is 8"),
-        (lambda: Rotation(degrees=-60), "degrees is -60"),
+        ("perlin", Perlin(frequency=5, cover=0.4)),
+        ("focus:sigma=2", Focus(patch=16, sigma=2)),
+        ("focus:patch=8,sigma=0", Focus(patch=8, sigma=0)),
+        ("resolution:factors=1+2+4", Resolution((1, 2, 4))),
+        ("perlin:frequency=3", Perlin(frequency=3)),
+        ("rotation:degrees=30,edges=repeat", Rotation(30, "repeat")),
+        ("translation-walk:step=2,edges=repeat", TranslationWalk(edges="repeat", step=2)),
     ],
 )
-def test_parameters_out_of_range_are_named(make, sentence):
+def test_noises_are_made_by_name_and_options(text, noise):
+    assert make_noise(text) == noise
+    assert all(char.isalnum() or char in "_.-" for char in RecordingConfig(noise=text, protocol="persistent").name)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Oclusion", "noise is 'Oclusion', known are focus, .*: did you mean 'occlusion'"),
+        ("focus:sgima=2", "noise is 'focus:sgima=2', focus has no option 'sgima': use patch or sigma"),
+        ("focus:", "focus has no option ''"),
+        ("focus:sigma", "noise is 'focus:sigma', '' is not a value: give one such as 0.5"),
+        ("focus:sigma=two", "'two' is not a value: give one such as 0.5"),
+        ("focus:sigma=nan", "sigma is nan: give a number from 0 to 32"),
+        ("perlin:frequency=1.5", "'1.5' is not a value: give one such as 5"),
+        ("resolution:factors=2,4", "resolution has no option '4': use factors"),
+        ("resolution:factors=2x", "'2x' is not a value: give one such as 2\\+4"),
+        ("resolution:factors=0+2", "factors are"),
+        ("translation:edges=mirror", "edges is 'mirror': give reflect or repeat"),
+        ("rotation:edges=", "edges is ''"),
+        ("occlusion:patch=33", "patch is 33.0: give a number from 0 to 32"),
+        ("focus:patch=-1", "patch is -1"),
+        ("perlin:cover=40", "cover is 40.0: give a number from 0 to 1"),
+        ("perlin:frequency=0", "frequency is 0: give at least 1"),
+        ("translation:reach=64", "reach is 64"),
+        ("translation-walk:step=-1", "step is -1"),
+        ("rotation:degrees=-60", "degrees is -60"),
+    ],
+)
+def test_noises_and_options_that_do_not_exist_are_named(text, sentence):
     with pytest.raises(InputError, match=sentence):
-        make()
+        make_noise(text)
 
 
-def test_noises_are_made_by_name():
-    assert make_noise("perlin") == Perlin(frequency=5, cover=0.4)
-    with pytest.raises(InputError, match="did you mean 'occlusion'"):
-        make_noise("Oclusion")
+def test_no_factors_are_refused():
+    with pytest.raises(InputError, match="factors are"):
+        Resolution(factors=())
 
 
 # --- focus, occlusion
@@ -154,20 +178,32 @@ def test_noises_are_made_by_name():
     sigma=st.floats(0.1, 6),
     seed=st.integers(0, 2**16),
 )
-def test_the_blur_is_scipys(size, sigma, seed):
+def test_the_blur_is_a_correlation_with_the_gaussian_over_each_pixel(size, sigma, seed):
     image = some(1, 1, *size, seed=seed, dtype=torch.float64)[0, 0]
-    reference = scipy.ndimage.gaussian_filter(image.numpy(), sigma, mode="mirror", radius=math.ceil(4 * sigma))
+    radius = max(0, math.ceil(3 * sigma - 0.5))
+    weights = np.diff(scipy.stats.norm.cdf(np.arange(-radius, radius + 2) - 0.5, scale=sigma))
+    reference = image.numpy()
+    for axis in (0, 1):
+        reference = scipy.ndimage.correlate1d(reference, weights / weights.sum(), axis, mode="mirror")
     np.testing.assert_allclose(blur(image, sigma).numpy(), reference, atol=1e-12)
+
+
+def test_half_a_pixel_is_the_kernel_of_the_reference_code():
+    spot = torch.zeros(5, 5, dtype=torch.float64)
+    spot[2, 2] = 1
+    one = np.diff(scipy.stats.norm.cdf(np.linspace(-3, 3, 4)))  # as published: three bins over six deviations
+    np.testing.assert_allclose(blur(spot, 0.5)[1:4, 1:4], np.outer(one, one) / one.sum() ** 2, atol=1e-12)
+    np.testing.assert_allclose(one / one.sum(), [0.1577, 0.6845, 0.1577], atol=1e-4)
 
 
 def test_no_blur_at_all_is_the_image():
     assert torch.equal(blur(some(), 0), some())
 
 
-@pytest.mark.parametrize(("height", "width", "size"), [(32, 32, 16), (8, 8, 4), (9, 20, 4)])
+@pytest.mark.parametrize(("height", "width", "size"), [(32, 32, 16), (8, 8, 4), (9, 20, 4), (64, 64, 32)])
 def test_focus_is_sharp_in_one_square_and_blurred_elsewhere(height, width, size):
     images = some(2, 3, height, width)
-    blurred = blur(images, min(height, width) / 16)
+    blurred = blur(images, max(0.5, min(height, width) / 64))
     for frame in Focus().film(images, 3, seeded()):
         sharp = (frame == images).all(1)
         assert all(is_square(mask, size) for mask in sharp)
@@ -176,11 +212,10 @@ def test_focus_is_sharp_in_one_square_and_blurred_elsewhere(height, width, size)
 
 
 @pytest.mark.parametrize(("height", "width", "size"), [(32, 32, 16), (8, 8, 4), (9, 20, 4)])
-@pytest.mark.parametrize("value", [0.0, 0.5])
-def test_occlusion_covers_one_square_and_nothing_else(height, width, size, value):
+def test_occlusion_covers_one_square_and_nothing_else(height, width, size):
     images = some(2, 3, height, width)
-    for frame in Occlusion(value=value).film(images, 3, seeded()):
-        covered = (frame == value).all(1)
+    for frame in Occlusion().film(images, 3, seeded()):
+        covered = (frame == 0).all(1)
         assert all(is_square(mask, size) for mask in covered)
         outside = ~covered[:, None].expand_as(frame)
         assert torch.equal(frame[outside], images[outside])
@@ -230,7 +265,7 @@ def test_perlin_covers_exactly_its_part_of_the_pixels(size, cover, seed):
 
 
 def test_perlin_leaves_the_other_60_per_cent_alone_in_all_channels():
-    images = some(4) / 2 + 0.5
+    images = some(4) + 3
     frame = Perlin()(images, seeded())
     lost = (frame == 0).all(1, keepdim=True).expand_as(frame)
     assert (lost.sum(dim=(-2, -1)) == 410).all()  # of 1024
@@ -268,20 +303,31 @@ def test_a_tile_is_its_mean_also_where_tiles_do_not_divide_the_image(size, facto
     torch.testing.assert_close(tiles(images, factor), slow_tiles(images, factor))
 
 
-def test_resolution_draws_two_and_four_equally_often():
+@pytest.mark.parametrize("factors", [(2, 4), (1, 2, 4)])
+def test_resolution_draws_its_factors_equally_often(factors):
     images = some(1, 1, 8, 8).expand(20, 1, 8, 8)
-    film = Resolution().film(images, 50, seeded())
-    by_two, by_four = ((film == tiles(images, factor)).flatten(2).all(2) for factor in (2, 4))
-    assert (by_two ^ by_four).all()
-    assert abs(by_two.sum() - 500) < 80
+    film = Resolution(factors).film(images, 60, seeded())
+    counts = [(film == tiles(images, factor)).flatten(2).all(2).sum() for factor in factors]
+    assert sum(counts) == 1200
+    assert all(abs(count - 1200 / len(factors)) < 80 for count in counts)
 
 
 # --- translation
 
 
+def test_positions_are_uniform_and_those_of_consecutive_frames_are_independent():
+    down, right = Translation().positions(torch.zeros(17 * 17 * 40, 1, 32, 32), 2, seeded())
+    assert down.unique().tolist() == right.unique().tolist() == list(range(-8, 9))
+    for first, second in ((down[0], down[1]), (right[0], right[1]), (down[0], right[0])):
+        pairs = torch.bincount((first + 8) * 17 + second + 8, minlength=289).double()
+        assert pairs.sum() == 289 * 40
+        chi2 = ((pairs - 40) ** 2 / 40).sum().item()  # 288 degrees of freedom if uniform and independent
+        assert scipy.stats.chi2.sf(chi2, 288) > 1e-3
+
+
 @pytest.mark.parametrize(("side", "reach", "step"), [(32, 8, 1), (8, 2, 1), (224, 56, 7), (64, 16, 2)])
 def test_a_walk_stays_in_reach_and_takes_steps_of_its_size(side, reach, step):
-    walk = Translation().walk(torch.zeros(20, 1, side, side), 300, seeded())
+    walk = TranslationWalk().positions(torch.zeros(20, 1, side, side), 300, seeded())
     moves = walk.diff(dim=1).abs()
     assert walk.abs().max() == reach
     assert moves.max() == step
@@ -291,7 +337,7 @@ def test_a_walk_stays_in_reach_and_takes_steps_of_its_size(side, reach, step):
 
 def test_every_frame_of_a_walk_is_equally_likely_anywhere():
     each = 2000
-    walk = Translation().walk(torch.zeros(5 * each, 1, 8, 8), 12, seeded())
+    walk = TranslationWalk().positions(torch.zeros(5 * each, 1, 8, 8), 12, seeded())
     for place in range(-2, 3):
         counts = (walk == place).sum(-1)
         assert ((counts - each).abs() < 5 * each**0.5).all()
@@ -310,13 +356,15 @@ def test_a_folded_walk_is_thrown_back_step_by_step(start, moves):
         assert folded(torch.tensor(free), reach).item() == here
 
 
-def test_translation_is_a_slice_of_the_reflected_image():
-    images, noise = some(3), Translation()
-    padded = F.pad(images, (8, 8, 8, 8), mode="reflect")
-    film, walk = noise.film(images, 4, seeded(2)), noise.walk(images, 4, seeded(2))
+@pytest.mark.parametrize("kind", [Translation, TranslationWalk])
+@pytest.mark.parametrize(("edges", "mode"), [("reflect", "reflect"), ("repeat", "replicate")])
+def test_translation_is_a_slice_of_the_continued_image(kind, edges, mode):
+    images, noise = some(3), kind(edges=edges)
+    padded = F.pad(images, (8, 8, 8, 8), mode=mode)
+    film, positions = noise.film(images, 4, seeded(2)), noise.positions(images, 4, seeded(2))
     for t in range(4):
         for b in range(3):
-            down, right = (walk[:, t, b] + 8).tolist()
+            down, right = (positions[:, t, b] + 8).tolist()
             assert torch.equal(film[t, b], padded[b, :, down : down + 32, right : right + 32])
 
 
@@ -342,10 +390,11 @@ def test_quarter_turns_are_exact():
     degrees=st.floats(-60, 60),
     seed=st.integers(0, 2**16),
 )
-def test_a_turn_is_scipys(size, degrees, seed):
+@pytest.mark.parametrize(("edges", "mode"), [("reflect", "mirror"), ("repeat", "nearest")])
+def test_a_turn_is_scipys(size, degrees, seed, edges, mode):
     image = some(1, 1, *size, seed=seed, dtype=torch.float64)
-    reference = scipy.ndimage.rotate(image[0, 0].numpy(), degrees, reshape=False, order=1, mode="mirror")
-    turned = turn(image, torch.tensor([math.radians(degrees)], dtype=torch.float64))
+    reference = scipy.ndimage.rotate(image[0, 0].numpy(), degrees, reshape=False, order=1, mode=mode)
+    turned = turn(image, torch.tensor([math.radians(degrees)], dtype=torch.float64), edges)
     np.testing.assert_allclose(turned[0, 0].numpy(), reference, atol=1e-9)
 
 

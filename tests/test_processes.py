@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,18 +19,9 @@ from cascaded.training.distributed import Distributed, choose_device, share_stat
 from cascaded.training.method import get_method
 from cascaded.training.runs import read_metrics
 from cascaded.training.step import LossModule
+from tests.forked import PATIENCE
 
 ROOT = Path(__file__).parent.parent
-PATIENCE = 150.0
-
-
-@contextmanager
-def gloo_connects():
-    """Skip two processes that hang, as they do at times here: one waited in `init_process_group`, the cause is open."""
-    try:
-        yield
-    except subprocess.TimeoutExpired:
-        pytest.skip("two processes did not end in time: the cause is not known")
 
 
 MODELS = ["cascaded-td", "cascaded-td-multihead", "cascaded-ce", "serial-td", "shallow-deep"]
@@ -81,8 +71,7 @@ def halves(tmp_path_factory):
     command = [sys.executable, "-c", code]
     children = [subprocess.Popen([*command, str(rank), str(folder)], cwd=ROOT) for rank in range(2)]
     try:
-        with gloo_connects():
-            codes = [child.wait(timeout=PATIENCE) for child in children]
+        codes = [child.wait(timeout=PATIENCE) for child in children]
         assert codes == [0, 0]
     finally:
         for child in children:
@@ -136,15 +125,9 @@ def torchrun(commands, tmp_path):
     options = ["--standalone", "--nproc-per-node", "2", "--log-dir", str(tmp_path / "torchrun")]
     words = [sys.executable, "-m", "torch.distributed.run", *options, str(tmp_path / "commands.py")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with gloo_connects():
-        return subprocess.run(
-            [*words, json.dumps(commands)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-            env=environment,
-        )
+    return subprocess.run(
+        [*words, json.dumps(commands)], capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment
+    )
 
 
 def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):

@@ -52,8 +52,8 @@ def presented(config, run, pixels, generators=None):
 
 def noisy(run, name, pixels, frames):
     """The noisy frames of `draws()`, image by image."""
-    pairs = zip(pixels.split(1), draws(items=len(pixels)), strict=True)
-    return run.normalised(torch.cat([make_noise(name).film(each / 255, frames, drawn) for each, drawn in pairs], dim=1))
+    pairs = zip(run.normalised(pixels).split(1), draws(items=len(pixels)), strict=True)
+    return torch.cat([make_noise(name).film(each, frames, drawn) for each, drawn in pairs], dim=1)
 
 
 def close(a, b):

@@ -143,8 +143,8 @@ def test_noise_is_drawn_for_every_trial_and_image_and_stored_trial_by_trial(tiny
         for trial in (0, 1):
             for place, row in enumerate(images.indices.tolist()):
                 pixels = images.images[place : place + 1]
-                drawn = make_noise("occlusion").film(pixels / 255, 6, generator_at(11, "noise", trial, row))
-                clean, noisy = run.normalised(pixels), run.normalised(drawn)
+                clean, generator = run.normalised(pixels), generator_at(11, "noise", trial, row)
+                noisy = make_noise("occlusion").film(clean, 6, generator)
                 expected = net(torch.stack([*[clean] * 3, *noisy[:frames], *[clean] * 3]))
                 stored = trace.trial(trial).logits[:, place : place + 1]
                 np.testing.assert_allclose(stored, expected.numpy(), rtol=1e-5, atol=1e-5)

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import cascaded
 from cascaded.analysis.curves import speed_accuracy
-from cascaded.results import tasks
+from cascaded.results import analyzed, tasks
 from cascaded.results.analyzed import find_analyzed
 from cascaded.results.registry import ANALYSES, missing_recordings
 from cascaded.results.run import run_analyses
@@ -51,6 +52,29 @@ def test_rows_have_the_keys_of_run_and_recording(tmp_path, monkeypatch):
     expected = speed_accuracy(trace, draws=5)
     assert value_of(df[df.analysis == "speed_accuracy"], "accuracy") == value_of(expected, "accuracy")
     assert len(row.draws) == 5
+
+
+@pytest.mark.parametrize(
+    ("trained", "recorded", "here", "expected"), [(2, 2, 2, 2), (1, 3, 3, 1), (3, 2, 3, 2), (3, 3, 2, 2)]
+)
+def test_a_row_has_the_oldest_protocol_of_training_recording_and_analysis(
+    tmp_path, monkeypatch, trained, recorded, here, expected
+):
+    monkeypatch.setattr(analyzed, "PROTOCOL_VERSION", here)
+    trace = made_trace(made_with={"protocol": str(recorded)})
+    folder = made_run(tmp_path / "0", {"t": trace}, made_with={"protocol": str(trained)})
+    run_analyses([folder], ["speed_accuracy"], FEW)
+    assert set(load(folder).protocol_version) == {expected}
+    assert set(load(folder).version) == {cascaded.__version__}
+
+
+def test_what_does_not_name_its_protocol_was_made_with_the_first(tmp_path):
+    for number in (1, 2):  # one fold names it, the other does not
+        made_with = {"protocol": "2"} if number == 1 else {}
+        trace = made_trace(number, 4, indices=np.arange(2 - number, 8, 2), split="validation", made_with=made_with)
+        made_run(tmp_path / f"fold{number}of2" / "0", {"t": trace}, fold=(number, 2), made_with={"protocol": "2"})
+    run_analyses([tmp_path], ["speed_accuracy"], FEW)
+    assert set(load(tmp_path).protocol_version) == {1}
 
 
 def test_a_lambda_schedule_has_its_last_value_and_another_config(tmp_path):
@@ -151,13 +175,13 @@ def test_folds_are_joined(tmp_path):
     for number in (1, 2):
         trace = made_trace(number, 4, indices=np.arange(2 - number, 8, 2), split="validation")
         made_run(tmp_path / "m" / f"fold{number}of2" / "0", {"t": trace}, fold=(number, 2))
-    (analyzed,) = find_analyzed([tmp_path])
-    assert analyzed.folder == tmp_path / "m" / "folds-0"
+    (found,) = find_analyzed([tmp_path])
+    assert found.folder == tmp_path / "m" / "folds-0"
     run_analyses([tmp_path], ["speed_accuracy", "learned_stopper"], FEW)
     df = load(tmp_path)
     assert set(df.n_items) == {8}
     assert df.fold.isna().all()
-    assert missing_recordings(analyzed.runs[0], "learned_stopper") == (
+    assert missing_recordings(found.runs[0], "learned_stopper") == (
         "it needs a test split, and folds are tested on their validation splits"
     )
 

@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import cascaded
 from cascaded.training.method import METHODS, get_method
-from cascaded.training.step import LossModule, accuracy, fill_statistics
+from cascaded.training.step import LossModule, accuracy, fill_statistics, parameter_groups
 from tests.drawn import ANY_HEADS, images, networks
 
 
@@ -66,6 +66,24 @@ def test_every_method_teaches_every_parameter(name):
     net = cascaded.resnet((1, 1), width=4, num_classes=3, heads=method.heads)
     loss = LossModule(net, method)(torch.randn(6, 3, 8, 8), torch.arange(6) % 3)
     assert set(gradients(net, loss)) == {n for n, _ in net.named_parameters()}
+
+
+@pytest.mark.parametrize("decay_norms", [True, False])
+def test_norms_and_biases_do_not_decay_if_so_chosen(decay_norms):
+    net = cascaded.resnet((1, 1), width=4, num_classes=3, heads="per_step")
+    before = {name: parameter.clone() for name, parameter in net.named_parameters()}
+    optimizer = torch.optim.SGD(parameter_groups(net, decay_norms), lr=1.0, weight_decay=0.5)
+    for parameter in net.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    spared = {name for name, parameter in net.named_parameters() if torch.equal(parameter, before[name])}
+    kept = {name for name in before if not before[name].any()}  # biases of norms begin at 0
+    for name, module in net.named_modules():
+        if not decay_norms and isinstance(module, cascaded.TimeBatchNorm | torch.nn.Linear):
+            kept |= {f"{name}.bias"} | ({f"{name}.weight"} if isinstance(module, cascaded.TimeBatchNorm) else set())
+    assert spared == kept
+    for name in before.keys() - kept:
+        assert torch.equal(net.get_parameter(name), before[name] / 2)
 
 
 def test_mixed_precision_is_close():

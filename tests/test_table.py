@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
+from pyarrow import parquet
 
 from cascaded.errors import InputError
 from cascaded.results.metrics import METRICS
@@ -49,6 +50,13 @@ def test_null_is_nan_in_numbers_and_none_in_draws():
     assert np.isnan(row.x)
     assert row.draws is None
     assert pd.isna(row.noise)
+
+
+def test_files_from_before_rows_had_versions_are_of_the_first_protocol(tmp_path):
+    file = write(tmp_path, "run_time", made_table("run_time", seeds=(0,)), {})
+    parquet.write_table(parquet.read_table(file).drop_columns(["version", "protocol_version"]), file)
+    assert set(load(file).protocol_version) == {1}
+    assert load(file).version.isna().all()
 
 
 def test_load_takes_runs_folders_above_them_and_single_files_and_reads_each_once(tmp_path):

@@ -24,10 +24,20 @@ def own_copy(tiny_run, tmp_path):  # noqa: F811
     return shutil.copytree(tiny_run(), tmp_path / "0")
 
 
-@pytest.mark.parametrize("model", ["cascaded-td", "cascaded-ce", "serial-td-multihead", "shallow-deep"])
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("cascaded-td", {}),
+        ("cascaded-td", {"ema": 0.9, "pool": False}),
+        ("cascaded-ce", {"ema": 0.5}),
+        ("serial-td-multihead", {}),
+        ("shallow-deep", {"pool": False}),
+    ],
+)
 @torch.no_grad()
-def test_the_network_is_right_exactly_as_often_as_when_it_was_trained(tiny_run, model):  # noqa: F811
-    run = load_run(tiny_run(model))
+def test_the_network_is_right_exactly_as_often_as_when_it_was_trained(tiny_run, model, options):  # noqa: F811
+    run = load_run(tiny_run(model, **options))
+    assert any(isinstance(layer, torch.nn.MaxPool2d) for layer in run.net.stem) == options.get("pool", True)
     assert not any(module.training for module in run.net.modules())
     test = load("digits", "test")
     predictions = run.net(run.normalised(test.images), schedule=run.config.get_method().schedule).argmax(dim=-1)

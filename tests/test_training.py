@@ -27,8 +27,16 @@ TINY = RunConfig(width=2, epochs=2, batch_size=64, lr=0.05, lr_schedule="one-cyc
 HERE = ExecutionConfig("cpu", checkpoint_seconds=0.0)  # a checkpoint a step
 
 
+OPTIONS = {"ema": 0.9, "decay_norms": False, "pool": False}
+
+
 def tiny(**changes):
     return replace(TINY, **changes)
+
+
+def named(name):
+    """A method, or CascadedTD(0) with every option that adds to the state of a run."""
+    return tiny(**OPTIONS) if name == "with options" else tiny(method=name)
 
 
 def result(folder):
@@ -50,13 +58,13 @@ def assert_same(one, other):
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    """The runs that others are held against, by model."""
+    """The runs that others are compared with, by name."""
     made = {}
 
     def run(model):
         if model not in made:
             made[model] = tmp_path_factory.mktemp("uninterrupted")
-            train(tiny(method=model), made[model], ExecutionConfig("cpu"))
+            train(named(model), made[model], ExecutionConfig("cpu"))
         return made[model]
 
     return run
@@ -77,14 +85,14 @@ def is_killed(folder, model, draws):
 
     def work():
         kill_at_call(owner, name, call, after=after)
-        train(tiny(method=model), folder, HERE, resume=True)
+        train(named(model), folder, HERE, resume=True)
 
     code = code_of(forked(work))
     assert code in (0, -signal.SIGKILL)
     return code != 0
 
 
-@pytest.mark.parametrize("model", ["cascaded-td", "cascaded-ce"])
+@pytest.mark.parametrize("model", ["cascaded-td", "cascaded-ce", "with options"])
 def test_twenty_kills_at_drawn_moments_change_nothing(model, uninterrupted, tmp_path):
     expected, draws = uninterrupted(model), random.Random(model)
     kills = runs = 0
@@ -95,7 +103,7 @@ def test_twenty_kills_at_drawn_moments_change_nothing(model, uninterrupted, tmp_
             continue
         assert_same(folder, expected)
         runs += 1
-        if kills >= 10:  # in each of the two models
+        if kills >= 10:  # of each
             return
     pytest.fail(f"{kills} kills and {runs} finished runs in 60 attempts")
 

@@ -136,9 +136,11 @@ def _print_tables(rows: pd.DataFrame, names: list[str]) -> None:
     rows = rows[rows.ood_data.isna() | (rows.ood_data == "mean")]
     console, numbers = wide_console(), _named(estimates(rows))
     numbers = numbers.sort_values("analysis", key=lambda column: column.map(names.index), kind="stable")
-    setting = ["data", "split", "items", "time", "steps", "noise", "protocol"]
-    for (data, split, _, time, steps, *noise), some in numbers.groupby(setting, dropna=False, sort=False):
-        about = _present(data, split, time, "" if steps != steps else f"{steps:g} steps", *noise)
+    setting = ["data", "split", "items", "time", "steps", "protocol_version", "noise", "protocol"]
+    several = numbers.protocol_version.nunique() > 1
+    for (data, split, _, time, steps, version, *noise), some in numbers.groupby(setting, dropna=False, sort=False):
+        which = f"protocol version {version}" if several else ""
+        about = _present(data, split, time, "" if steps != steps else f"{steps:g} steps", *noise, which)
         console.print(table(_estimates(some), ", ".join(about)))
     compared = differences(rows)
     judged = compared.metric.map(lambda name: METRICS[name].higher_is_better is not None)

@@ -5,10 +5,12 @@ Crop and flip move bytes, which is cheap; only the later operations need floatin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Float32, Shaped, UInt8
 from torch import Generator, Tensor
 
@@ -17,6 +19,9 @@ from cascaded.data.noise import Noise
 from cascaded.data.sampling import squares, uniform, whole
 from cascaded.errors import InputError
 from cascaded.progress import counted
+
+TRIES = 10
+"""Rectangles that are drawn for a random resized crop."""
 
 
 def reflect_crop(
@@ -28,6 +33,27 @@ def reflect_crop(
         raise InputError(f"pad is {pad}, images are {height} x {width}: give 0 to {min(height, width) - 1}")
     down, right = whole((2, batch), -pad, pad, generator, images.device)
     return window(images, down, right)
+
+
+def resized_crop(
+    images: Float[Tensor, "batch channels height width"], area: float, generator: Generator
+) -> Float[Tensor, "batch channels height width"]:
+    """A random rectangle of each image, resized to the image's size with bilinear interpolation (Szegedy et al., 2015).
+
+    Its area is uniform in area..1 of the image, the logarithm of its aspect ratio uniform in 3/4..4/3; a rectangle that
+    does not fit into the image is drawn again, at most ten times, then the whole image is kept.
+    """
+    batch, device = len(images), images.device
+    areas = uniform((TRIES, batch), area, 1, generator, device)
+    ratios = uniform((TRIES, batch), math.log(3 / 4), math.log(4 / 3), generator, device).exp()
+    sides = torch.stack([(areas * ratios).sqrt(), (areas / ratios).sqrt()], dim=-1)  # of width and height
+    fits = (sides <= 1).all(-1)
+    first = fits.int().argmax(0)  # the first that fits, or 0
+    sides = torch.where(fits.any(0)[:, None], sides[first, torch.arange(batch, device=device)], 1.0)
+    center = uniform((batch, 2), -1, 1, generator, device) * (1 - sides)
+    theta = torch.cat([torch.diag_embed(sides), center[..., None]], dim=-1)
+    grid = F.affine_grid(theta.to(images), list(images.shape), align_corners=False)
+    return F.grid_sample(images, grid, padding_mode="border", align_corners=False)
 
 
 def flip(
@@ -88,12 +114,14 @@ class Augment:
         flip: Whether images are mirrored at random.
         cutout: Side of the square that is set to 0. (0 for TinyImageNet, and for training with noise: a missing square
             would resemble occlusion, one of the noises.)
+        area: Smallest fraction of the area that a random resized crop keeps; 1 turns it off. (0.08 for ImageNet.)
         noise: A noise to train with.
     """
 
     pad: int = 4
     flip: bool = True
     cutout: int = 8
+    area: float = 1.0
     noise: Noise | None = None
 
     def __call__(
@@ -103,12 +131,14 @@ class Augment:
         std: Float[Tensor, "channels"] | Sequence[float],
         generator: Generator,
     ) -> Float32[Tensor, "batch channels height width"]:
-        """Crop, flip, add noise, normalise, cut out: cut last, so that the missing square has the mean colour."""
+        """Crop, flip, normalize, add noise, cut out: masked and missing pixels are 0, the mean color."""
         if self.pad:
             images = reflect_crop(images, self.pad, generator)
         if self.flip:
             images = flip(images, generator)
-        if self.noise:
-            images = self.noise(images / white(images), generator)
         normal = normalise(images, mean, std)
+        if self.area < 1:
+            normal = resized_crop(normal, self.area, generator)
+        if self.noise:
+            normal = self.noise(normal, generator)
         return cut_out(normal, self.cutout, generator) if self.cutout else normal

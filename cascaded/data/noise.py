@@ -1,25 +1,29 @@
 """The paper's six noises, which change at every step. Four remove information, two only move it.
 
 A noise turns a still image into a sequence of frames, with new random numbers per frame; as an augmentation it makes
-one frame. Images are floats in 0..1 before normalisation: black is 0. Lengths are fractions of an image's shorter side,
-so that the paper's values, which are for 32 px, mean the same at any size.
+one frame. Images are normalized: 0 is the mean color, which masked pixels get. Lengths are in pixels of a 32 px image,
+as in the paper, and grow with the shorter side of the images.
 """
 
 from __future__ import annotations
 
-import difflib
-import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from math import radians
+from typing import Any, get_args
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 
-from cascaded.data.geometry import blur, tiles, turn, window
+from cascaded.data.geometry import Edges, blur, tiles, turn, window
 from cascaded.data.perlin import highest, perlin
 from cascaded.data.sampling import squares, uniform, whole
 from cascaded.errors import InputError, at_least, between
+
+SIDE = 32
+"""Side of the paper's images in pixels, which lengths refer to."""
 
 
 class Noise(ABC):
@@ -32,14 +36,19 @@ class Noise(ABC):
     def film(
         self, images: Float[Tensor, "batch channels height width"], steps: int, generator: Generator
     ) -> Float[Tensor, "steps batch channels height width"]:
-        """One noisy frame per step, with new random numbers per step and image."""
-        check(images, steps)
+        """One noisy frame of normalized images per step, with new random numbers per step and image."""
+        if images.dim() != 4 or 0 in images.shape:
+            shape = tuple(images.shape)
+            raise InputError(f"images have shape {shape}: give (batch, channels, height, width), none zero")
+        if not images.is_floating_point():
+            raise InputError(f"images are {images.dtype}, noise needs floats with mean color 0: normalize them first")
+        at_least(1, steps=steps)
         return self.frames(images, steps, generator)
 
     def __call__(
         self, images: Float[Tensor, "batch channels height width"], generator: Generator
     ) -> Float[Tensor, "batch channels height width"]:
-        """One noisy frame, for augmentation."""
+        """One noisy frame of normalized images, for augmentation."""
         return self.film(images, 1, generator)[0]
 
 
@@ -48,65 +57,59 @@ class Focus(Noise):
     """A sharp square at a random position in a blurred image, like a fovea.
 
     Attributes:
-        patch: Side of the sharp square; 16 of 32 px.
-        sigma: Standard deviation of the Gaussian; 2 of 32 px. The paper gives none. With this value a frame loses about
-            as much of the variance of CIFAR-10 images as under `Resolution` (15 and 17 %), and the paper's networks
-            lose the same accuracy under these two. (The reference code uses half a pixel, which removes less than 1 %.)
+        patch: Side of the sharp square.
+        sigma: Standard deviation of the Gaussian, as in the reference code; the paper gives none. It does not shrink
+            with images below 32 px: less than half a pixel would blur nothing.
     """
 
-    patch: float = 1 / 2
-    sigma: float = 1 / 16
+    patch: float = 16.0
+    sigma: float = 0.5
 
     def __post_init__(self):
-        check_fractions(patch=self.patch, sigma=self.sigma)
+        between(0, SIDE, patch=self.patch, sigma=self.sigma)
 
     def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
-        blurred = blur(images, self.sigma * min(images.shape[-2:]))
+        blurred = blur(images, max(self.sigma, scaled(self.sigma, images)))
         return torch.where(patches(images, steps, self.patch, generator), images, blurred)
 
 
 @dataclass(frozen=True)
 class Perlin(Noise):
-    """The pixels at which gradient noise is highest are black.
+    """The pixels at which gradient noise is highest get the mean color.
 
     Attributes:
         frequency: Cells of the noise along each side.
-        cover: Fraction of the pixels that is replaced, exact to a pixel in every frame.
-        value: Their new value. Black, as in the reference code; the paper gives none.
+        cover: Fraction of the pixels that is masked, exact to a pixel in every frame.
     """
 
     frequency: int = 5
     cover: float = 0.4
-    value: float = 0.0
 
     def __post_init__(self):
-        check_fractions(cover=self.cover, value=self.value)
+        between(0, 1, cover=self.cover)
         at_least(1, frequency=self.frequency)
 
     def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
         height, width = images.shape[-2:]
         field = perlin((steps, len(images)), self.frequency, height, width, generator, images.device)
-        blots = highest(field, round(self.cover * height * width)).unsqueeze(-3)
-        return torch.where(blots, self.value, images)
+        return images.masked_fill(highest(field, round(self.cover * height * width)).unsqueeze(-3), 0)
 
 
 @dataclass(frozen=True)
 class Occlusion(Noise):
-    """A square in front of the image.
+    """A square of the mean color in front of the image.
 
     Attributes:
-        patch: Side of the square; 16 of 32 px.
-        value: Its grey value. Black, as in the reference code.
+        patch: Side of the square.
     """
 
-    patch: float = 1 / 2
-    value: float = 0.0
+    patch: float = 16.0
 
     def __post_init__(self):
-        check_fractions(patch=self.patch, value=self.value)
+        between(0, SIDE, patch=self.patch)
 
     def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
-        return torch.where(patches(images, steps, self.patch, generator), self.value, images)
+        return images.masked_fill(patches(images, steps, self.patch, generator), 0)
 
 
 @dataclass(frozen=True)
@@ -114,8 +117,8 @@ class Resolution(Noise):
     """Lower resolution: averages over tiles of random size.
 
     Attributes:
-        factors: Sides of a tile in pixels, all equally likely. (The reference code also leaves a third of the frames
-            unchanged; the paper does not.) If they do not divide the size of an image, the last tiles are smaller.
+        factors: Sides of a tile in pixels of the image, all equally likely; 1 leaves a frame unchanged. If they do not
+            divide the size of an image, the last tiles are smaller.
     """
 
     factors: tuple[int, ...] = (2, 4)
@@ -133,83 +136,94 @@ class Resolution(Noise):
 
 @dataclass(frozen=True)
 class Translation(Noise):
-    """A random walk of the image in whole pixels; its reflections fill the borders.
+    """The image moved by whole pixels, drawn independently for every frame and direction.
+
+    Attributes:
+        reach: Largest distance in each direction.
+        edges: What is outside the image.
+    """
+
+    reach: float = 8.0
+    edges: Edges = "reflect"
+
+    def __post_init__(self):
+        between(0, SIDE, reach=self.reach)
+        check_edges(self.edges)
+
+    def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
+        down, right = self.positions(images, steps, generator)
+        return window(images.expand(steps, *images.shape), down, right, self.edges)
+
+    def positions(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
+        """Positions per step, down and right: (2, steps, batch)."""
+        reach = round(scaled(self.reach, images))
+        return whole((2, steps, len(images)), -reach, reach, generator, images.device)
+
+
+@dataclass(frozen=True)
+class TranslationWalk(Translation):
+    """A random walk of the image in whole pixels. The paper's frames are independent; its reference code walks.
 
         p_0 uniform in -reach..reach        p_t = p_{t-1} +- step        in x and in y, reflected at both ends
 
-    Every p_t is then uniform too, so that each frame has the distribution of the augmentation.
-    (The walk of the reference code starts in the middle, and repeats the edge instead of reflecting it.)
+    Every p_t is then uniform too, so that each frame has the distribution of `Translation`.
 
     Attributes:
-        reach: Largest distance in each direction; 8 of 32 px.
-        step: Length of a step; 1 of 32 px, and at least one pixel.
+        step: Length of a step, at least one pixel of the image.
     """
 
-    reach: float = 1 / 4
-    step: float = 1 / 32
+    step: float = 1.0
 
     def __post_init__(self):
-        check_fractions(reach=self.reach, step=self.step)
+        super().__post_init__()
+        between(0, SIDE, step=self.step)
 
-    def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
-        down, right = self.walk(images, steps, generator)
-        return window(images.expand(steps, *images.shape), down, right)
-
-    def walk(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
-        """Positions per step, down and right: (2, steps, batch). A free walk, folded into its range once at the end."""
-        side, batch, device = min(images.shape[-2:]), len(images), images.device
-        reach = round(self.reach * side)
-        start = whole((2, 1, batch), -reach, reach, generator, device)
-        signs = 2 * whole((2, steps - 1, batch), 0, 1, generator, device) - 1
-        free = torch.cat([start, max(1, round(self.step * side)) * signs], dim=1).cumsum(1)
-        return folded(free, reach)
+    def positions(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
+        """A free walk, folded into its range once at the end."""
+        start = super().positions(images, 1, generator)
+        signs = 2 * whole((2, steps - 1, len(images)), 0, 1, generator, images.device) - 1
+        free = torch.cat([start, max(1, round(scaled(self.step, images))) * signs], dim=1).cumsum(1)
+        return folded(free, round(scaled(self.reach, images)))
 
 
 @dataclass(frozen=True)
 class Rotation(Noise):
-    """A rotation about the centre with bilinear interpolation; reflections fill the borders.
+    """A rotation about the center with bilinear interpolation.
 
     Attributes:
         degrees: Largest angle, in both directions.
+        edges: What is outside the image.
     """
 
     degrees: float = 60.0
+    edges: Edges = "reflect"
 
     def __post_init__(self):
         between(0, 180, degrees=self.degrees)
+        check_edges(self.edges)
 
     def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
-        largest = math.radians(self.degrees)
+        largest = radians(self.degrees)
         angles = uniform((steps, len(images)), -largest, largest, generator, images.device)
-        turned = turn(images.expand(steps, *images.shape).flatten(0, 1), angles.flatten())
+        turned = turn(images.expand(steps, *images.shape).flatten(0, 1), angles.flatten(), self.edges)
         return turned.unflatten(0, angles.shape)
 
 
-def check(images: Tensor, steps: int) -> None:
-    """Check images and the number of frames."""
-    if images.dim() != 4 or 0 in images.shape:
-        raise InputError(f"images have shape {tuple(images.shape)}: give (batch, channels, height, width), none zero")
-    at_least(1, steps=steps)
-    low, high = images.aminmax()
-    if not (images.is_floating_point() and low >= 0 and high <= 1):
-        raise InputError(
-            f"images are {images.dtype} from {low.item():.3g} to {high.item():.3g}, noise needs floats from 0 to 1: "
-            "divide bytes by 255, and normalise after the noise"
-        )
+def check_edges(edges: str) -> None:
+    """Check what is outside an image."""
+    if edges not in get_args(Edges):
+        raise InputError(f"edges is {edges!r}: give {' or '.join(get_args(Edges))}")
 
 
-def check_fractions(**fractions: float) -> None:
-    """Check parameters that are fractions, by name."""
-    for name, value in fractions.items():
-        if not 0 <= value <= 1:
-            raise InputError(f"{name} is {value}: it is a part of the whole, give 0 to 1")
+def scaled(length: float, images: Tensor) -> float:
+    """A length in pixels of these images."""
+    return length * min(images.shape[-2:]) / SIDE
 
 
 def patches(images: Tensor, steps: int, patch: float, generator: Generator) -> Bool[Tensor, "steps batch 1 h w"]:
     """The pixels of one square per frame."""
     batch, _, height, width = images.shape
-    size = round(patch * min(height, width))
-    return squares((steps, batch), size, height, width, generator, images.device)
+    return squares((steps, batch), round(scaled(patch, images)), height, width, generator, images.device)
 
 
 def folded(walk: Tensor, reach: int) -> Tensor:
@@ -230,11 +244,31 @@ NOISES: dict[str, Noise] = {
     "translation": Translation(),
     "rotation": Rotation(),
 }
+"""The paper's noises, by name."""
+
+KNOWN = NOISES | {"translation-walk": TranslationWalk()}
 
 
-def make_noise(name: str) -> Noise:
-    """A noise by its name, with the paper's parameters."""
-    if name not in NOISES:
-        nearest = difflib.get_close_matches(name.lower(), NOISES, n=1, cutoff=0)[0]
-        raise InputError(f"noise is {name!r}, known are {', '.join(NOISES)}: did you mean {nearest!r}?")
-    return NOISES[name]
+def make_noise(text: str) -> Noise:
+    """A noise by its name and the options that differ from the paper's: `focus`, `focus:sigma=2,patch=8`."""
+    name, _, options = text.partition(":")
+    if name not in KNOWN:
+        nearest = get_close_matches(name.lower(), KNOWN, n=1, cutoff=0)[0]
+        raise InputError(f"noise is {name!r}, known are {', '.join(KNOWN)}: did you mean {nearest!r}?")
+    noise, changes = KNOWN[name], {}
+    defaults = {field.name: field.default for field in fields(noise)}  # pyright: ignore[reportArgumentType]
+    for option in options.split(",") if ":" in text else ():
+        key, _, value = option.partition("=")
+        if key not in defaults:
+            raise InputError(f"noise is {text!r}, {name} has no option {key!r}: use {' or '.join(defaults)}")
+        changes[key] = parse_option(text, value, defaults[key])
+    return replace(noise, **changes)  # pyright: ignore[reportArgumentType]
+
+
+def parse_option(text: str, value: str, default: Any) -> Any:
+    """The value of an option, of the type of its default; tuples are written as 1+2+4."""
+    try:
+        return tuple(map(int, value.split("+"))) if isinstance(default, tuple) else type(default)(value)
+    except ValueError as error:
+        example = "+".join(map(str, default)) if isinstance(default, tuple) else default
+        raise InputError(f"noise is {text!r}, {value!r} is not a value: give one such as {example}") from error

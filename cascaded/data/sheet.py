@@ -87,7 +87,8 @@ def noise_sheet(images: Images, seed: int) -> Image:
     two = limit(images, min(2, len(images)), seed)
     steps = COLUMNS // len(two)
     rows = [("clean", two.images.repeat_interleave(steps, 0))]
+    mean = 255 * torch.tensor(images.statistics()[0]).view(-1, 1, 1)  # masked pixels get the mean color
     for name, noise in NOISES.items():
-        frames = noise.film(two.images.float() / 255, steps, Generator().manual_seed(seed))
-        rows.append((name, (frames.transpose(0, 1).flatten(0, 1) * 255).round().clamp(0, 255).to(torch.uint8)))
+        frames = noise.film(two.images - mean, steps, Generator().manual_seed(seed)) + mean
+        rows.append((name, frames.transpose(0, 1).flatten(0, 1).round().clamp(0, 255).to(torch.uint8)))
     return contact_sheet(rows)

@@ -70,14 +70,16 @@ def facts(file: RunFile, parameters: int) -> list[tuple[str, str]]:
     """What a network is and how it was trained: a name and a value each."""
     config, inputs = file.config, file.inputs
     lr = "one-cycle" if config.lr_schedule == "one-cycle" else "step"
+    pool = "" if config.pool is None else ", max-pool" if config.pool else ", no max-pool"
     values: list[tuple[str, Any]] = [
         ("method", f"{model_name(config)} (`{config.method}`)"),
-        ("architecture", f"{config.arch}, width {config.width}, {parameters:,} parameters"),
+        ("architecture", f"{config.arch}, width {config.width}{pool}, {parameters:,} parameters"),
         ("data", config.data),
         ("input", " x ".join(map(str, inputs.shape))),
         ("classes", f"{len(inputs.classes)}: {class_names(inputs.classes)}"),
         ("epochs", str(config.epochs)),
         ("optimizer", f"SGD, batch size {config.batch_size}, peak learning rate {config.lr:g}, {lr} schedule"),
+        ("weights", config.ema and f"exponential moving average, decay {config.ema:g}"),
         ("seed", str(config.seed)),
         ("training images", config.max_images and f"at most {config.max_images:,}, the same number per class"),
         ("fold", config.fold and f"{config.fold[0]} of {config.fold[1]} was held out for validation"),

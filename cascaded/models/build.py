@@ -25,7 +25,7 @@ class Options(TypedDict, total=False):
     num_classes: int
     width: int
     stem: Stem
-    pool: bool
+    pool: bool | None
     in_channels: int
     heads: Heads
     kernel: Kernel

@@ -29,7 +29,7 @@ def resnet(
     num_classes: int = 10,
     width: int = 64,
     stem: Stem = "small",
-    pool: bool = True,
+    pool: bool | None = None,
     in_channels: int = 3,
     heads: Heads = "shared",
     kernel: Kernel | None = None,
@@ -44,7 +44,7 @@ def resnet(
         num_classes: Number of classes.
         width: Channels of the first stage.
         stem: `small`, a 3x3 convolution, for 32 and 64 px; `large`, 7x7 with stride 2, for 224 px.
-        pool: Whether a 3x3 max-pool with stride 2 follows.
+        pool: Whether a 3x3 max-pool with stride 2 follows; by default it does.
         in_channels: Channels of an image.
         heads: `shared`, `per_step` or `shallow_deep`: see `Cascade`.
         kernel: Delay kernel; one step by default.
@@ -63,7 +63,7 @@ def resnet(
             chain.append(make_block(make_norm, channels, width * 2**stage, stride))
             channels = chain[-1].channels
     net = Cascade(
-        Layers(*stem_layers(stem, make_norm, in_channels, width, pool)),
+        Layers(*stem_layers(stem, make_norm, in_channels, width, pool is not False)),
         chain,
         num_classes=num_classes,
         heads=heads,

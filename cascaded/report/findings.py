@@ -39,7 +39,7 @@ def main_rows(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The rows behind each finding, by data set: accuracies per step, in whole steps where there are some."""
     rows = table[(table["analysis"] == "speed_accuracy") & (table["metric"] == "accuracy_per_step")]
     rows = rows[rows["time"] == "coarse"] if (rows["time"] == "coarse").any() else rows
-    runs = rows.groupby(["data", "split", "items"], sort=False)["run"].transform("nunique")
+    runs = rows.groupby(["data", "split", "items", "protocol_version"], sort=False)["run"].transform("nunique")
     rows = rows[runs == runs.groupby(rows["data"]).transform("max")]
     found = {str(data): own for data, own in rows.groupby("data", sort=False)}
     return dict(sorted(found.items(), key=lambda each: -each[1]["run"].nunique()))

@@ -122,7 +122,7 @@ def numbers(data: pd.DataFrame) -> tuple[tuple[str, ...], ...]:
     if not {"name", "metric", "value"} <= set(data.columns):
         return ()
     metric = METRICS[data["metric"].iloc[0]]
-    columns = ("data", "split", "time", "noise", "measure", "detector", "reads", "rule")
+    columns = ("data", "split", "time", "noise", "measure", "detector", "reads", "rule", "protocol_version")
     varying = [name for name in columns if name in data and data[name].nunique(dropna=False) > 1]
     if "lam" in data and data.duplicated(["name", *varying, *(["x"] if "x" in data else [])]).any():
         varying.append("lam")

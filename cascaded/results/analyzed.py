@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cascaded import PROTOCOL_VERSION, __version__
 from cascaded.traces.store import TraceFile, group_folds, scan_traces
 from cascaded.training.config import RunConfig, config_hash
 from cascaded.training.method import TD
-from cascaded.training.runs import find_runs, read_config
+from cascaded.training.run_file import protocol_version
+from cascaded.training.runs import find_runs, read_config, read_run_file
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,20 @@ class Analyzed:
             "fold": config.fold[0] if config.fold else None,
             "train_noise": config.noise,
             "schedule": method.schedule,
+            "version": __version__,
+            "protocol_version": self._protocol_version(trace),
         }
         if trace is not None:
             names = ("data", "split", "schedule", "kernel", "time", "steps", "noise", "protocol")
             keys |= {name: getattr(trace.config, name) for name in names}
             keys |= {"items": trace.provenance.items[:16], "n_items": trace.images}
         return keys
+
+    def _protocol_version(self, trace: TraceFile | None) -> int:
+        """The oldest of the protocols that were used for training, for the recording and here."""
+        made_with = [read_run_file(run).made_with for run in self.runs]
+        made_with += [trace.provenance.made_with] if trace is not None else []
+        return min(PROTOCOL_VERSION, *map(protocol_version, made_with))
 
 
 def find_analyzed(places: Sequence[Path]) -> list[Analyzed]:

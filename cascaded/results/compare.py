@@ -24,9 +24,10 @@ FEW = 3
 """With fewer seeds intervals are over images."""
 CONDITION = ["method", "lam", "config", "arch", "width", "schedule", "kernel", "train_noise"]
 """What is compared: rows that are equal in these columns differ in the seed alone."""
-SETTING = ["data", "split", "items", "time", "steps", "noise", "protocol", "analysis", "metric", *VARIANTS]
+SETTING = ["protocol_version", "data", "split", "items", "time", "steps", "noise", "protocol", "analysis", "metric"]
+SETTING += VARIANTS
 """Under which circumstances: conditions are compared where these columns are equal."""
-PAIR = ["seed", "fold"]
+PAIR = ["seed", "fold", "protocol_version"]
 """What two conditions are paired by."""
 INTERVAL = ["low", "high", "interval_over", "n_seeds", "runs"]
 Draws = Sequence[np.ndarray | None]

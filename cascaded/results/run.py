@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from cascaded import PROTOCOL_VERSION
 from cascaded.errors import InputError
 from cascaded.results.analyzed import Analyzed, find_analyzed
 from cascaded.results.registry import ANALYSES
@@ -41,7 +42,8 @@ def run_analysis(
     settings = settings or Settings()
     file, tasks = results_file(analyzed.folder, name), TASKS[name](analyzed, settings)
     used = (*ANALYSES[name].settings, "draws", "seed")
-    made_with = {"version": ANALYSES[name].version, "settings": {key: getattr(settings, key) for key in used}}
+    versions = {"version": ANALYSES[name].version, "protocol": PROTOCOL_VERSION}
+    made_with = {**versions, "settings": {key: getattr(settings, key) for key in used}}
     kept = {} if overwrite else _kept(file, made_with)
     rows, sources, failures, start = [], {}, [], 0
     for task in tasks:

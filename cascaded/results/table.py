@@ -24,15 +24,14 @@ from cascaded.files import write_whole
 from cascaded.shell import program
 
 KEYS = ["run", "config", "data", "split", "items", "n_items", "method", "lam", "arch", "width", "seed", "fold"]
-KEYS += ["train_noise", "schedule", "kernel", "time", "steps", "noise", "protocol"]
+KEYS += ["train_noise", "schedule", "kernel", "time", "steps", "noise", "protocol", "version", "protocol_version"]
 VARIANTS = ["rule", "unit", "measure", "detector", "reads", "ood_data", "noise_frames"]
 VALUES = ["analysis", "metric", "x", "value", "draws"]
 NUMBERS = ["n_items", "lam", "fold", "steps", "noise_frames", "x", "value"]
-"""Floating point, also where they are whole: null is nan. Width and seed are never null."""
+"""Floating point, also where they are whole: null is nan. Width, seed and protocol_version are never null."""
 TYPES = {
     **dict.fromkeys(NUMBERS, pa.float64()),
-    "width": pa.int64(),
-    "seed": pa.int64(),
+    **dict.fromkeys(("width", "seed", "protocol_version"), pa.int64()),
     "draws": pa.list_(pa.float32()),
 }
 SCHEMA = pa.schema([(name, TYPES.get(name, pa.string())) for name in (*KEYS, *VARIANTS, *VALUES)])
@@ -103,13 +102,18 @@ def empty() -> pd.DataFrame:
 
 
 def to_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with all columns, in their order and with their types; columns that are left out are null."""
+    """Rows with all columns, in their order and with their types; columns that are left out are null.
+
+    Rows without `protocol_version` are of the first one.
+    """
     return _to_pandas(_to_arrow(rows))
 
 
 def _to_arrow(rows: pd.DataFrame) -> pa.Table:
     if unknown := [str(column) for column in rows.columns if column not in COLUMNS]:
         raise InputError(f"rows have a column {unknown[0]!r}, the table has {', '.join(COLUMNS)}: leave it out")
+    if "protocol_version" not in rows:
+        rows = rows.assign(protocol_version=1)
     rows = rows.reindex(columns=COLUMNS).astype(object)
     return pa.table([pa.Array.from_pandas(rows[field.name], type=field.type) for field in SCHEMA], schema=SCHEMA)
 
@@ -122,6 +126,9 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
 def _read(file: Path) -> pa.Table:
     try:
         table = parquet.ParquetFile(file, page_checksum_verification=True).read()
+        if "protocol_version" not in table.column_names:  # written before rows had their versions
+            first = pa.array([1] * len(table), pa.int64())
+            table = table.append_column("version", pa.nulls(len(table))).append_column("protocol_version", first)
         return table.select(COLUMNS).cast(SCHEMA).replace_schema_metadata(None)
     except (OSError, pa.ArrowException, KeyError) as error:
         way = f"{program()} analyze {shlex.quote(str(file.parent.parent))} --only {file.stem} --overwrite"

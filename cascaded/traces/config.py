@@ -28,7 +28,8 @@ class RecordingConfig:
         kernel: Delay kernel: osd (one-step delay), none, ews:0.9 (exponential smoothing) or taps:0,0.5,0.5.
         steps: Number of time steps. Under transient noise: number of clean steps before, and again after, the noise.
         schedule: cascaded or serial. The serial schedule processes each noisy frame in full.
-        noise: Noise added to the images: focus, perlin, occlusion, resolution, translation or rotation.
+        noise: Noise added to the images: focus, perlin, occlusion, resolution, translation or rotation; options follow
+            a colon, as in focus:sigma=2.
         protocol: persistent (every frame is noisy) or transient (noisy frames between clean ones).
         trials: Number of times that every image is presented, each time with new noise.
         noise_frames: Numbers of noisy frames under transient noise; each gives a trace of its own.
@@ -86,7 +87,7 @@ class RecordingConfig:
         if self.noise is None:
             parts.append(str(self.steps))
         else:
-            parts += [self.noise, str(self.protocol), *map(str, self.noise_frames)]
+            parts += [re.sub(r"[^\w.-]", "_", self.noise), str(self.protocol), *map(str, self.noise_frames)]
         return "-".join([*parts, *([] if self.max_images is None else [f"{self.max_images}images"])])
 
 

@@ -152,11 +152,11 @@ class Protocol:
             yield self._final(noisy) if serial else net(noisy, kernel=self.kernel)
 
     def _noisy(self, images: Tensor, generators: Sequence[Generator]) -> Tensor:
-        """Noisy frames, normalised. The noise on an image does not depend on the other images."""
+        """Noisy frames of normalized images. The noise on an image does not depend on the other images."""
         assert self.config.noise is not None
-        noise, pairs = make_noise(self.config.noise), zip((images / 255).split(1), generators, strict=True)
+        noise, pairs = make_noise(self.config.noise), zip(self.run.normalised(images).split(1), generators, strict=True)
         frames = torch.cat([noise.film(image, self.drawn, generator) for image, generator in pairs], dim=1)
-        return self.run.normalised(frames[: max(self.config.noise_frames, default=self.drawn)])
+        return frames[: max(self.config.noise_frames, default=self.drawn)]
 
     def _final(self, frames: Tensor) -> Logits:
         """The final logits of every frame, each processed in full."""

@@ -199,7 +199,7 @@ def provenance(run: Trained, images: Images, items: Int64[Tensor, "items"]) -> P
         in_distribution=own,
         coarse_of=coarse_of(images) if own else (),
         coarse_classes=images.coarse_classes if own else (),
-        made_with={name: str(version) for name, version in made_with().items()},
+        made_with=made_with(),
     )
 
 

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int, Int64
 
 from cascaded.errors import InputError
 from cascaded.traces.config import Provenance, RecordingConfig
+from cascaded.training.run_file import protocol_version
 
 Unit = Literal["steps", "updates", "operations"]
 
@@ -137,9 +138,10 @@ def join(traces: Sequence[Trace]) -> Trace:
 
 
 def join_provenance(folds: Sequence[Provenance]) -> Provenance:
-    """The provenance of joined folds: that of the first, with a digest of the items of all."""
+    """The provenance of joined folds: that of the first, with the oldest protocol and a digest of the items of all."""
     items = hashlib.sha256("".join(fold.items for fold in folds).encode()).hexdigest()
-    return replace(folds[0], fold=None, items=items)
+    made_with = min((fold.made_with for fold in folds), key=protocol_version)
+    return replace(folds[0], fold=None, items=items, made_with=made_with)
 
 
 def _check_joinable(first: Trace, other: Trace) -> None:

@@ -1,7 +1,7 @@
 """Checkpoints that are complete or do not count.
 
-    checkpoints/000000351/model.safetensors        weights and norm statistics
-                          optimiser.safetensors    momentum
+    checkpoints/000000351/model.safetensors        weights and norm statistics, or their moving average
+                          optimiser.safetensors    momentum; if the model is an average, the weights in training too
                           position.json            step, loss, time
                           manifest.json            SHA-256 of the three, written last
 

@@ -58,12 +58,16 @@ class RunConfig:
         lam: Lambda of the TD loss, from 0 to 1; several values are interpolated over the epochs, as in 1:0.
         arch: Network architecture.
         width: Channels of the first stage.
+        pool: Max-pool after the first convolution. Without it a step needs four times as many operations.
         epochs: Passes over the training images. With few images the laptop recipe chooses more.
         batch_size: Images per step, over all processes. With few images the laptop recipe chooses smaller batches.
         lr: Peak learning rate.
         momentum: SGD momentum.
         nesterov: Use Nesterov momentum.
         weight_decay: Weight decay.
+        decay_norms: Apply weight decay to norms and biases too.
+        ema: Decay of an exponential moving average of the weights, e.g. 0.999, which is validated, tested and saved; 0:
+            no average.
         lr_schedule: steps: multiply by --lr-gamma every --lr-step-epochs epochs; one-cycle: linear warm-up over
             --warmup-fraction of the steps (at least 50), then linear decay to 0.
         lr_gamma: Factor of the steps schedule.
@@ -74,7 +78,8 @@ class RunConfig:
         init_from: Start from the weights of another run or saved network, such as runs/td0/0. Stored as the SHA-256 of
             the weights.
         fold: Hold out one of several folds for validation, as in 3/10; `cascaded sweep --folds 10` trains all of them.
-        noise: Noise as augmentation: focus, perlin, occlusion, resolution, translation or rotation.
+        noise: Noise as augmentation: focus, perlin, occlusion, resolution, translation or rotation; options follow a
+            colon, as in focus:sigma=2.
         pad: Pixels of reflection padding before the random crop.
         flip: Mirror half of the images.
         cutout: Side of the square that is cut out, in pixels. Noise replaces the data set's own.
@@ -92,12 +97,15 @@ class RunConfig:
     lam: Annotated[float | tuple[float, ...] | None, LAM, help_default("the method's own")] = None
     arch: Arch = "resnet18"
     width: int = 64
+    pool: Annotated[bool | None, help_default("the architecture's own", metavar="{True,False}")] = None
     epochs: int = 120
     batch_size: int = 128
     lr: float = 0.1
     momentum: float = 0.9
     nesterov: bool = True
     weight_decay: float = 5e-4
+    decay_norms: bool = True
+    ema: float = 0.0
     lr_schedule: LrSchedule = "steps"
     lr_gamma: float = 0.2
     lr_step_epochs: int = 30
@@ -124,7 +132,7 @@ class RunConfig:
         at_least(0, pad=self.pad, cutout=self.cutout, seed=self.seed)
         if not (math.isfinite(self.lr) and self.lr > 0):
             raise InputError(f"lr is {self.lr}: give a positive number, e.g. 0.1")
-        for name in ("momentum", "weight_decay", "val_fraction"):
+        for name in ("momentum", "weight_decay", "ema", "val_fraction"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}: give a number from 0 to below 1")
         choices = {"lr_schedule": LrSchedule, "precision": Precision, "arch": Arch}
@@ -202,6 +210,10 @@ def _comparable(config: RunConfig) -> dict[str, Any]:
     }
 
 
+LATER = ("pool", "decay_norms", "ema")
+"""Fields that are not part of the hash if they have their default: earlier runs were made without them."""
+
+
 def config_hash(config: RunConfig) -> str:
     """12 hex digits that are equal for runs that can be compared: they differ in method, lambda or seed only.
 
@@ -210,7 +222,8 @@ def config_hash(config: RunConfig) -> str:
     kept = _comparable(config)
     kept["lam"] = config.lam if isinstance(config.lam, tuple) else None
     kept["init_from"], kept["fold"] = config.init_from is not None, config.fold and config.fold[1]
-    for name in ("method", "seed"):
+    unused = [name for name in LATER if kept[name] == getattr(RunConfig, name)]
+    for name in ("method", "seed", *unused):
         del kept[name]
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:12]
 

@@ -96,6 +96,15 @@ def share_statistics(net: Cascade) -> None:
             module.shared = True
 
 
+_GROUPS: list[distributed.ProcessGroup] = []
+"""Process groups of wrapped modules, kept until the process ends.
+
+The destructor of a gloo group joins its threads, and such a thread may need Python's lock (the GIL) to release its last
+operation. `ProcessGroup` releases the lock while it is destroyed. `DistributedDataParallel`'s reducer does not (torch
+2.13): if it has the last reference, the process hangs, about once in five trainings on a busy machine.
+"""
+
+
 def wrap_ddp(module: nn.Module) -> DistributedDataParallel:
     """A module whose gradients are averaged over the processes.
 
@@ -105,7 +114,9 @@ def wrap_ddp(module: nn.Module) -> DistributedDataParallel:
     known = inspect.signature(DistributedDataParallel.__init__).parameters
     name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"  # its name before
     untouched: dict[str, Any] = {name: False}
-    return DistributedDataParallel(module, **untouched)
+    wrapped = DistributedDataParallel(module, **untouched)
+    _GROUPS.append(wrapped.process_group)
+    return wrapped
 
 
 def choose_device(name: str) -> torch.device:

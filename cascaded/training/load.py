@@ -111,6 +111,7 @@ def build(config: RunConfig, classes: int, shape: torch.Size) -> Cascade:
         config.arch,
         num_classes=classes,
         width=config.width,
+        pool=config.pool,
         stem="small" if shape[-1] < LARGE else "large",
         in_channels=shape[0],
         heads=config.get_method().heads,

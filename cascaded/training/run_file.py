@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from cascaded import __version__
+from cascaded import PROTOCOL_VERSION, __version__
 from cascaded.errors import InputError
 from cascaded.files import from_json
 from cascaded.training.config import RunConfig
@@ -52,7 +53,7 @@ class RunFile:
         config: The configuration of the run.
         inputs: What the network expects.
         images: A digest of the training images; None if they are not known.
-        made_with: Versions of cascaded, torch and Python.
+        made_with: Versions of cascaded, the protocol, torch and Python.
         accuracy: Test accuracy per step; empty if it is not known.
     """
 
@@ -81,5 +82,12 @@ class RunFile:
 
 
 def made_with() -> dict[str, str]:
-    """Versions of cascaded, torch and Python."""
-    return {"cascaded": __version__, "torch": version("torch"), "python": platform.python_version()}
+    """Versions of cascaded, the protocol, torch and Python."""
+    ours = {"cascaded": __version__, "protocol": str(PROTOCOL_VERSION)}
+    return {**ours, "torch": version("torch"), "python": platform.python_version()}
+
+
+def protocol_version(made_with: Mapping[str, str]) -> int:
+    """Version of the protocol that a file was made with; the first where the file does not have it."""
+    known = made_with.get("protocol", "")
+    return int(known) if known.isdecimal() else 1

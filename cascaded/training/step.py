@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -38,6 +39,16 @@ class LossModule(nn.Module):
             else:
                 trace = self.net(images, schedule=self.method.schedule)
         return ce_loss(trace, labels) if isinstance(loss, CE) else td_loss(trace, labels, loss.at(progress))
+
+
+def parameter_groups(net: Cascade, decay_norms: bool) -> list[dict[str, Any]]:
+    """The parameters of a network for an optimizer; without `decay_norms` those of norms and biases do not decay."""
+    decayed, spared = [], []
+    for module in net.modules():
+        for name, parameter in module.named_parameters(recurse=False):
+            spare = not decay_norms and (isinstance(module, TimeBatchNorm) or name == "bias")
+            (spared if spare else decayed).append(parameter)
+    return [{"params": decayed}, {"params": spared, "weight_decay": 0.0}]
 
 
 @torch.no_grad()

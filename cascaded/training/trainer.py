@@ -12,16 +12,20 @@ from torch import Tensor, nn
 
 from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
+from cascaded.training.average import WeightAverage
 from cascaded.training.checkpoint import Checkpoint, Position
 from cascaded.training.config import RunConfig
 from cascaded.training.data import Batches
 from cascaded.training.distributed import share_statistics, wrap_ddp
 from cascaded.training.method import TD
 from cascaded.training.seeds import seed_at
-from cascaded.training.step import LossModule, accuracy, fill_statistics
+from cascaded.training.step import LossModule, accuracy, fill_statistics, parameter_groups
 
 FILLED = 20
 """Batches that norm statistics are computed from for a validation during training; at the end it is all of them."""
+
+RAW = "raw."
+"""Before the names of weights in training beside the momentum, if a checkpoint's model is their average."""
 
 
 class DivergedError(InputError):
@@ -46,12 +50,18 @@ class Trainer:
                 share_statistics(net)
             self.loss = wrap_ddp(self.loss)
         self.optimiser = torch.optim.SGD(
-            net.parameters(),
+            parameter_groups(net, config.decay_norms),
             lr=config.lr,
             momentum=config.momentum,
             weight_decay=config.weight_decay,
             nesterov=config.nesterov and config.momentum > 0,
         )
+        self.average = WeightAverage(net, config.ema) if config.ema else None
+
+    @property
+    def evaluated(self) -> Cascade:
+        """The network that is validated, tested and saved: the average of the one in training, if there is one."""
+        return self.net if self.average is None else self.average.net
 
     # --- progress
 
@@ -103,6 +113,8 @@ class Trainer:
             raise self._diverged(f"the loss is {value}", now)
         loss.backward()
         self.optimiser.step()
+        if self.average is not None:
+            self.average.update(self.net, now)
         self.position.step += 1
         self.position.loss += value
         return value
@@ -123,17 +135,17 @@ class Trainer:
         """Validation accuracy per step, if there are validation images, in the main process."""
         if self.method.fills_statistics:
             count = self.batches.steps_per_epoch if self.done else FILLED
-            fill_statistics(self.net, self.batches.statistics_batches(self.epoch, count))
+            fill_statistics(self.evaluated, self.batches.statistics_batches(self.epoch, count))
         if len(self.batches.validation) == 0 or not self.processes.is_main:
             return None
         batches = self.batches.eval_batches(self.batches.images, self.batches.validation)
-        return accuracy(self.net, batches, self.method.schedule)
+        return accuracy(self.evaluated, batches, self.method.schedule)
 
     def test(self) -> list[float] | None:
         """Test accuracy per step, if there are test images, in the main process."""
         if self.batches.test is None or not self.processes.is_main:
             return None
-        return accuracy(self.net, self.batches.eval_batches(self.batches.test), self.method.schedule)
+        return accuracy(self.evaluated, self.batches.eval_batches(self.batches.test), self.method.schedule)
 
     def _diverged(self, reason: str, step: int) -> DivergedError:
         """An error for a step, counted from 0, and what to try."""
@@ -161,7 +173,8 @@ class Trainer:
         if not all(p.isfinite().all() for p in self.net.parameters()):
             # the step that was counted last caused it
             raise self._diverged("a weight is not finite", max(self.position.step - 1, 0))
-        return Checkpoint(self.net.state_dict(), self.momentum(), asdict(self.position))
+        raw = {} if self.average is None else {f"{RAW}{name}": each for name, each in self.net.state_dict().items()}
+        return Checkpoint(self.evaluated.state_dict(), self.momentum() | raw, asdict(self.position))
 
     def restore(self, found: Checkpoint | None) -> None:
         """Continue from the main process's checkpoint, in all processes: machines need not share a folder."""
@@ -170,12 +183,15 @@ class Trainer:
             return
         self.position = Position.from_json(json.loads(content))
         model = self._broadcast(found.model if found else {})
-        momentum = self._broadcast(found.optimiser if found else {})
+        optimiser = self._broadcast(found.optimiser if found else {})
         try:
-            self.net.load_state_dict(model)
+            self.evaluated.load_state_dict(model)
+            if self.average is not None:
+                raw = {name.removeprefix(RAW): each for name, each in optimiser.items() if name.startswith(RAW)}
+                self.net.load_state_dict(raw)
             for name, parameter in self.net.named_parameters():
-                if name in momentum:
-                    buffer = torch.empty_like(parameter).copy_(momentum[name])
+                if name in optimiser:
+                    buffer = torch.empty_like(parameter).copy_(optimiser[name])
                     self.optimiser.state[parameter]["momentum_buffer"] = buffer
         except RuntimeError as error:
             reason = str(error).splitlines()[-1].strip()
