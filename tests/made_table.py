@@ -143,6 +143,8 @@ def prototypicality(net: Made) -> Iterator[dict[str, Any]]:
         deciles = steps * net.halfway / COARSE * np.linspace(1.3, 0.7, 10)
         rows = points("latency_by_decile", np.arange(1.0, 11), deciles, measure=measure)
         rows.append(number("rho_p", 1e-9, 1e-10, measure=measure))
+        rows += points("rho_by_theta", np.array([0.7, 0.83]), np.array([0.4, 0.5]), measure=measure)
+        rows += points("rho_by_unsettled", np.array([0.1, 0.2]), np.array([0.4, 0.5]), measure=measure)
         yield from with_keys(keys, [number("rho", 0.5 - 0.04 * net.halfway - 0.1 * k, 0.02, measure=measure), *rows])
 
 
@@ -194,6 +196,7 @@ def out_of_distribution(net: Made) -> Iterator[dict[str, Any]]:
             for reads, gain in (("all", 0.03 + 0.01 * j), ("last", 0.01)):
                 rows.append(number("auroc", base + gain, reads=reads, **both))
                 rows.append(number("fpr95", 1 - base - gain, reads=reads, **both))
+            rows += [{"metric": f"{metric}_sem", "value": 0.005, **both} for metric in ("auroc", "fpr95")]
             rows.append(number("auroc_gain", 0.02 + 0.01 * j, 0.004, **both))
     yield from with_keys(finest(net)[0], rows)
 

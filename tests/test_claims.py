@@ -12,6 +12,7 @@ from cascaded.paper.claims import FEWEST_IMAGES, evaluate, verdict
 from cascaded.paper.experiments import EXPERIMENTS as KNOWN
 from cascaded.paper.ledger import CLAIMS, EXPERIMENTS, STATEMENTS
 from cascaded.paper.values import load_values
+from cascaded.results.metrics import METRICS
 from cascaded.results.run import run_analyses
 from cascaded.results.table import COLUMNS, load, to_table
 from tests.made_traces import made_run, made_trace
@@ -264,6 +265,16 @@ def test_kernels_and_depths_are_claimed_not_to_matter():
     )
 
 
+def test_a_result_that_is_robust_to_theta_holds_at_every_threshold():
+    def rho(network, *values):
+        points = {"measure": "centrality", "time": "fine", "kernel": "ews:0.9"}
+        return [rows(network, "rho_by_theta", [v], DRAWS * 0.1, x=x, **points)[0] for x, v in enumerate(values)]
+
+    for values, effect, expected in (((0.4, 0.5), 0.2, "supported"), ((0.4, 0.1), -0.2, "contradicted")):
+        row = evaluated(rho(TD0, *values), rho(CE, 0.2, 0.3)).query("claim == 'C21'").iloc[0]
+        assert (row.effect, row.verdict) == (pytest.approx(effect), expected)
+
+
 def test_an_ambiguous_number_of_the_paper_has_two_readings():
     about = {"data": "terriers", "metric": "accuracy", **SPEED}
     row = evaluated(*(rows(each, values=[0.5], **about) for each in (TD0, TD1))).iloc[0]
@@ -338,6 +349,7 @@ def test_every_claim_has_a_row_whatever_was_measured():
     assert table.verdict.eq("not measured").all()
     assert list(table.command) == [f"cascaded reproduce {' '.join(names)}" for names in EXPERIMENTS.values()]
     assert {claim.claim for claim in CLAIMS} == set(STATEMENTS) == set(EXPERIMENTS)
+    assert {claim.metric for claim in CLAIMS} <= set(METRICS)
     assert {name for names in EXPERIMENTS.values() for name in names} <= set(KNOWN)
 
 

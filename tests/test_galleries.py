@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cascaded.analysis.latency import by_latency, selection_latency
+from cascaded.analysis.latency import by_latency, extremes, selection_latency
 from cascaded.data import load
 from cascaded.errors import InputError
 from cascaded.results.analyzed import find_analyzed
@@ -25,8 +25,10 @@ def test_a_gallery_has_the_fastest_and_the_slowest_images_of_its_trace(tmp_path,
     assert write_galleries(run, Settings()) == [gallery_file(run.folder, "t")]
     (gallery,) = read_galleries(run.folder)
     latency = selection_latency(trace)
-    order = by_latency(trace, latency)
-    ends = np.stack([order[:IMAGES], order[::-1][:IMAGES]])
+    fastest, slowest, never = extremes(latency, by_latency(trace, latency), IMAGES).values()
+    ends = np.concatenate([fastest, slowest, never])
+    assert gallery.row.tolist() == [0] * len(fastest) + [1] * len(slowest) + [2] * len(never)
+    assert len(never) == np.isinf(gallery.steps).sum() == 3
     assert np.array_equal(gallery.images, images.images[:30].numpy()[ends])
     assert np.array_equal(gallery.steps, latency.steps[ends])
     assert np.array_equal(gallery.labels, trace.labels[ends])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascaded.analysis.latency import by_latency, selection_latency, selection_latency_rows
+from cascaded.analysis.latency import by_latency, extremes, selection_latency, selection_latency_rows
 from cascaded.analysis.outputs import softmax
 from cascaded.analysis.statistics import draw_items
 from cascaded.errors import InputError
@@ -149,6 +149,16 @@ def test_an_order_worked_by_hand():
     assert order[::-1][:2].tolist() == [4, 3]
     assert of_class(trace, order, 1) == [2, 3]
     assert of_class(trace, order, 0)[::-1][:2] == [4, 0]
+
+
+def test_a_gallery_has_the_highest_finite_latencies_and_those_that_never_settle_apart():
+    trace = by_hand()
+    latency = selection_latency(trace, theta=0.7)
+    order = by_latency(trace, latency)
+    rows = {name: items.tolist() for name, items in extremes(latency, order, 3).items()}
+    assert rows == {"fastest": [1, 0, 2], "slowest": [3, 2, 0], "never": [4]}
+    of_class_0 = extremes(latency, order[trace.labels[order] == 0], 1)
+    assert [items.tolist() for items in of_class_0.values()] == [[1], [0], [4]]
 
 
 def test_an_order_of_correct_items_has_no_other():

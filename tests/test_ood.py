@@ -15,7 +15,8 @@ from cascaded.analysis.ood import DETECTORS, Pair, auroc, features, fpr_at, out_
 from cascaded.errors import InputError
 from tests.hand_made import trace_of, value_of
 
-QUICK = MetaCogConfig(hidden=32, epochs=12, batch_size=64)
+QUICK = MetaCogConfig(hidden=32, epochs=12, batch_size=64, lr=0.01)
+FEW = MetaCogConfig(hidden=4, epochs=2)
 scores = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 0.75, 2.0, np.inf]) | st.floats(-3, 3), min_size=1, max_size=40)
 
 
@@ -101,13 +102,17 @@ def test_scores_that_cannot_be_compared_are_refused():
             fpr_at(np.zeros(2), np.zeros(2), tpr)
 
 
+def detect(inside, outside, **options):
+    return out_of_distribution(inside, outside, **{"trials": 1, "quiet": True, "draws": 2, **options})
+
+
 def number(rows, metric, detector, reads="last", ood_data="mean"):
     return value_of(rows, metric, detector=detector, reads=reads, ood_data=ood_data)
 
 
 def test_a_signal_at_steps_in_between_is_found_by_all_steps_and_not_by_the_last():
     inside, outside = planted_pairs(slice(1, 5))
-    rows = out_of_distribution(inside, {"strange": outside}, config=QUICK, quiet=True, draws=2)
+    rows = detect(inside, {"strange": outside}, config=QUICK)
     for detector in DETECTORS:
         assert number(rows, "auroc", detector, "all") > 0.9, detector
         # chance, give or take the error of an area from 400 and 300 items
@@ -120,39 +125,60 @@ def test_a_signal_at_steps_in_between_is_found_by_all_steps_and_not_by_the_last(
 
 def test_a_signal_at_the_last_step_is_found_by_both_and_by_the_baseline():
     inside, outside = planted_pairs(slice(5, 6))
-    rows = out_of_distribution(inside, {"strange": outside}, config=QUICK, quiet=True, draws=2)
+    rows = detect(inside, {"strange": outside}, config=QUICK)
     for detector, reads in (("msp", "last"), ("logits", "last"), ("msp", "all"), ("entropy", "all")):
         assert number(rows, "auroc", detector, reads) > 0.75, detector
-    assert number(rows, "auroc", "baseline") > 0.75
-
-
-def test_nothing_is_learnt_where_there_is_nothing():
-    inside, outside = planted_pairs(slice(0, 0))
-    rows = out_of_distribution(inside, {"like it": outside}, config=QUICK, quiet=True, draws=2)
-    found = [number(rows, "auroc", detector, "all") for detector in DETECTORS]
-    assert found == pytest.approx([0.5] * 4, abs=0.08)
-
-
-def test_the_baseline_is_the_last_confidence():
-    inside, outside = planted_pairs(slice(5, 6))
-    config = MetaCogConfig(hidden=1, epochs=1)
-    rows = out_of_distribution(inside, {"strange": outside}, config=config, quiet=True, draws=2)
     sure = [scipy_softmax(pair.test.logits[-1], axis=-1).max(axis=-1) for pair in (inside, outside)]
     assert number(rows, "auroc", "baseline") == pytest.approx(slow_auroc(*sure))
     threshold = np.sort(sure[0])[400 - 380]  # 380 of 400 are as sure
     assert number(rows, "fpr95", "baseline") == pytest.approx(np.mean(sure[1] >= threshold))
 
 
+def test_nothing_is_learned_where_there_is_nothing():
+    inside, outside = planted_pairs(slice(0, 0))
+    rows = detect(inside, {"like it": outside}, config=QUICK)
+    found = [number(rows, "auroc", detector, "all") for detector in DETECTORS]
+    assert found == pytest.approx([0.5] * 4, abs=0.08)
+
+
+def test_numbers_are_means_over_trials_with_the_corrected_standard_error():
+    inside, outside = planted_pairs(slice(4, 6))
+    rows = detect(inside, {"strange": outside}, config=FEW, trials=3)
+    values = []
+    for trial in range(3):
+        by_hand = []
+        for last in (False, True):
+            read = [features(pair.validation, "softmax", last) for pair in (inside, outside)]
+            net = train_metacog(np.concatenate(read), np.arange(800) < 500, FEW, trial)
+            by_hand.append(auroc(*(net.scores(features(pair.test, "softmax", last)) for pair in (inside, outside))))
+        values.append(by_hand)
+    means, deviation = np.mean(values, axis=0), np.std(np.diff(values, axis=1), ddof=1)
+    assert [number(rows, "auroc", "softmax", reads) for reads in ("all", "last")] == pytest.approx(means)
+    # of two conditions, the corrected error is that of their difference, divided by the root of 2
+    expected = deviation / 2**0.5 / 3**0.5
+    assert value_of(rows, "auroc_sem", detector="softmax", ood_data="mean") == pytest.approx(expected)
+    assert "auroc_sem" not in set(detect(inside, {"strange": outside}, config=FEW).metric)
+
+
+def test_standardized_features_are_other_detectors():
+    inside, outside = planted_pairs(slice(4, 6))
+    raw, other = (
+        detect(inside, {"x": outside}, config=replace(FEW, standardize=standardize)) for standardize in (False, True)
+    )
+    assert set(raw.detector) == {"baseline", *DETECTORS}
+    assert set(other.detector) == {"baseline", *(f"{name}-standardized" for name in DETECTORS)}
+    assert number(raw, "auroc", "logits", "all") != number(other, "auroc", "logits-standardized", "all")
+
+
 def test_means_are_over_ood_sets_and_other_sets_change_nothing():
     inside, near = planted_pairs(slice(0, 0))
     far = planted_pairs(slice(0, 6))[1]
-    config = MetaCogConfig(hidden=4, epochs=2)
-    rows = out_of_distribution(inside, {"near": near, "far": far}, config=config, quiet=True, draws=2)
+    rows = detect(inside, {"near": near, "far": far}, config=FEW)
     for detector, reads in (("softmax", "all"), ("entropy", "last"), ("baseline", "last")):
         for metric in ("auroc", "fpr95"):
             each = [number(rows, metric, detector, reads, name) for name in ("near", "far")]
             assert number(rows, metric, detector, reads) == pytest.approx(np.mean(each))
-    alone = out_of_distribution(inside, {"far": far}, config=config, quiet=True, draws=2)
+    alone = detect(inside, {"far": far}, config=FEW)
     for detector in DETECTORS:
         one, other = (number(each, "auroc", detector, "all", "far") for each in (rows, alone))
         assert one == other
@@ -172,7 +198,7 @@ def test_traces_of_different_networks_are_refused(other, message):
         Pair(made(**about), made(**about | other))
     inside, outside = Pair(made(**about), made(**about)), Pair(made(**about | other), made(**about | other))
     with pytest.raises(InputError, match=message):
-        out_of_distribution(inside, {"svhn": outside}, quiet=True)
+        detect(inside, {"svhn": outside})
 
 
 def test_traces_of_different_length_are_refused():
@@ -180,8 +206,8 @@ def test_traces_of_different_length_are_refused():
         Pair(made(), made(steps=5))
     with pytest.raises(InputError, match="one trace and the other differ in classes, 3 and 2"):
         Pair(made(), made(classes=2))
-    with pytest.raises(InputError, match="there is no OOD set"):
-        out_of_distribution(Pair(made(), made()), {})
+    with pytest.raises(InputError, match="there are 0 OOD sets and 1 trials: give at least one of each"):
+        detect(Pair(made(), made()), {})
 
 
 def test_images_that_are_trained_on_are_not_scored():
@@ -200,13 +226,13 @@ def test_images_that_are_trained_on_are_not_scored():
 def test_classifiers_are_trained_on_validation_images_of_both_sides(monkeypatch):
     seen = []
 
-    def train(features, known, **options):
+    def train(features, known, *options):
         seen.append((features[known].copy(), features[~known].copy()))
-        return train_metacog(features, known, MetaCogConfig(epochs=1), seed=0)
+        return train_metacog(features, known, FEW)
 
     monkeypatch.setattr("cascaded.analysis.ood.train_metacog", train)
     inside, outside = (Pair(made(seed=s), made(seed=s + 1)) for s in (0, 2))
-    out_of_distribution(inside, {"x": outside}, quiet=True, draws=2)
+    detect(inside, {"x": outside})
     read = features(inside.validation, "msp"), features(outside.validation, "msp")
     assert np.array_equal(seen[0][0], read[0])
     assert np.array_equal(seen[0][1], read[1])
@@ -214,8 +240,7 @@ def test_classifiers_are_trained_on_validation_images_of_both_sides(monkeypatch)
 
 def test_draws_are_as_wide_as_new_samples():
     inside, outside = planted_pairs(slice(0, 0))
-    config = MetaCogConfig(hidden=1, epochs=1)
-    rows = out_of_distribution(inside, {"x": outside}, config=config, quiet=True, draws=100)
+    rows = detect(inside, {"x": outside}, config=FEW, draws=100)
     for row in rows.itertuples():
         assert row.draws.min() <= row.value <= row.draws.max()
     of_baseline = (rows.detector == "baseline") & (rows.metric == "auroc") & (rows.ood_data == "x")

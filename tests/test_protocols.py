@@ -165,7 +165,10 @@ def test_defaults_are_filled_in(run, serial_run):
         return make_protocol(network, config).config
 
     assert resolved(RecordingConfig()) == RecordingConfig(steps=9, schedule="cascaded")
-    assert resolved(RecordingConfig(kernel="ews:0.9")).steps == 70  # its output is never final
+    # the output is never final; as many time constants as in the paper
+    fine = {f"ews:{alpha}": resolved(RecordingConfig(kernel=f"ews:{alpha}")).steps for alpha in (0.9, 0.8, 0.95, 0.1)}
+    assert fine == {"ews:0.9": 70, "ews:0.8": 33, "ews:0.95": 144, "ews:0.1": 9}
+    assert resolved(RecordingConfig(kernel="ews:0")).steps == 9
     assert resolved(RecordingConfig(kernel="none")).steps == 9  # as many as there are blocks and a stem
     assert resolved(RecordingConfig(kernel="taps:0,0.5,0.5")).steps == 1 + 8 * 2 + 1
     assert resolved(RecordingConfig(), serial_run) == RecordingConfig(kernel="none", steps=9, schedule="serial")

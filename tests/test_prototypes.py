@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from cascaded.analysis.prototypes import centrality, human_agreement, prototypicality
+from cascaded.analysis.latency import selection_latency
+from cascaded.analysis.prototypes import (
+    THETAS,
+    UNSETTLED,
+    centrality,
+    human_agreement,
+    prototypicality,
+    threshold_sweep,
+)
 from cascaded.errors import InputError
 from cascaded.traces.trace import Trace
 from tests.hand_made import curve_of, trace_of, value_of
@@ -94,6 +102,22 @@ def test_the_draws_are_those_of_sorting_every_draw_anew():
     draws = np.random.default_rng(3)
     rhos = [stats.spearmanr(-latency[i], scores[i]).statistic for i in (draws.integers(40, size=40) for _ in range(50))]
     assert rows[rows.metric == "rho"].draws.iloc[0] == pytest.approx(rhos, abs=1e-6)
+
+
+def test_a_sweep_has_rho_at_every_threshold_and_failing_fraction():
+    random = np.random.default_rng(0)
+    trace, scores = Trace(2 * random.normal(size=(6, 60, 3)), np.zeros(60, dtype=np.int64)), random.normal(size=60)
+    rows = threshold_sweep(trace, {"m": scores}, draws=2)
+    for metric, option, choices in (
+        ("rho_by_theta", "theta", THETAS),
+        ("rho_by_unsettled", "unsettled_fraction", UNSETTLED),
+    ):
+        latency = {x: selection_latency(trace, **{option: x}).steps for x in choices}
+        expected = {x: stats.spearmanr(-steps, scores).statistic for x, steps in latency.items()}
+        assert curve_of(rows, metric, measure="m") == pytest.approx(expected)
+    assert {0.83} < set(THETAS)
+    assert {0.1} < set(UNSETTLED)
+    assert rows.draws.map(len).tolist() == [2] * len(rows)
 
 
 def test_latencies_that_do_not_vary_have_no_correlation():

@@ -100,10 +100,10 @@ def test_activations_that_cannot_be_used_are_left_out(tmp_path, kind, monkeypatc
 
 
 def made_gallery(time="fine", lam=0.0, split="test", labels=(1, 2)):
-    pixels = np.full((2, 2, 3, 8, 8), 9, np.uint8)
+    pixels = np.full((4, 3, 8, 8), 9, np.uint8)
     keys = {"method": "cascaded-td", "lam": lam, "schedule": "cascaded", "time": time, "split": split}
-    steps = np.array([[3, 4], [np.inf, 70]], np.float32)
-    return Gallery(keys, "source", CLASSES, pixels, steps, np.array([labels, labels]))
+    row, steps = np.array([0, 0, 1, 2]), np.array([3, 4, 70, np.inf], np.float32)
+    return Gallery(keys, "source", CLASSES, pixels, row, steps, np.array([*labels, *labels]))
 
 
 def test_a_gallery_has_the_class_and_step_of_every_image_and_other_networks_are_folded_away(tmp_path):
@@ -115,7 +115,7 @@ def test_a_gallery_has_the_class_and_step_of_every_image_and_other_networks_are_
     assert figure.title == "Fastest and slowest images: CascadedTD(0)"
     assert [each.title for each in figure.more] == ["Fastest and slowest images: CascadedTD(1)"]
     captions = (tmp_path / "figures" / "gallery.csv").read_text()
-    assert [f"{caption}" in captions for caption in ("1, 3", "2, 4", "1, never", "2, 70", "5, 3")] == [True] * 4 + [
+    assert [f"{caption}" in captions for caption in ("1, 3", "2, 4", "1, 70", "2, never", "5, 3")] == [True] * 4 + [
         False
     ]
     assert gallery_figures([tmp_path / "c"], tmp_path / "figures") == []

@@ -22,6 +22,7 @@ from cascaded.analysis.stopper import (
     train_stopper,
 )
 from cascaded.errors import InputError
+from cascaded.paper.experiments import EXPERIMENTS
 from cascaded.traces.trace import Trace
 from tests.hand_made import trace_of
 
@@ -149,8 +150,28 @@ def test_the_same_seed_gives_the_same_and_another_one_another():
 
 
 def test_the_defaults_are_the_papers():
-    config = StopperConfig()
-    assert (config.lr, config.weight_decay, config.epochs, config.batch_size) == (1e-4, 1e-4, 300, 256)
+    assert StopperConfig(hidden=1) == StopperConfig(
+        max_images=4_500, hidden=1, lr=1e-4, weight_decay=1e-4, epochs=300, batch_size=256, seed=42
+    )
+
+
+def test_it_is_trained_on_4500_images_balanced_over_classes_where_there_are_as_many(monkeypatch):
+    seen = []
+    monkeypatch.setattr("cascaded.analysis.stopper.settled_targets", lambda trace: seen.append(trace) or 1 / 0)
+    labels = np.repeat(np.arange(10), [600] * 5 + [400] * 5)
+    for items in (5_000, 4_000):
+        trace = trace_of(np.zeros((70, items, 10), np.float32), labels[:items])
+        with pytest.raises(ZeroDivisionError):
+            train_stopper(trace, quiet=True)
+    assert seen[0].logits.shape == (70, 4_500, 10)
+    assert np.bincount(seen[0].labels).tolist() == [500] * 5 + [400] * 5
+    left_out = np.setdiff1d(np.arange(600), seen[0].indices)  # by seed 42
+    assert left_out[:8].tolist() == [11, 14, 17, 18, 27, 29, 48, 49]
+    assert seen[1].items == 4_000
+
+
+def test_the_paper_has_one_for_cascaded_td_and_one_for_cascaded_ce():
+    assert {network.name for network in EXPERIMENTS["stopping"].networks} == {"cascaded-td-lam0", "cascaded-ce"}
 
 
 def test_a_trace_that_never_varies_gives_finite_scores():

@@ -17,6 +17,8 @@ from cascaded.traces.trace import Trace
 
 UNSETTLED = 0.1
 """Fraction of items that no class is selected for, in the paper."""
+EXTREMES = ("fastest", "slowest", "never")
+"""Rows of a gallery: lowest latency, highest finite latency, and items that never settle."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,19 @@ def by_latency(trace: Trace, latency: SelectionLatency, only_correct: bool = Fal
         return order
     outputs.check_in_distribution(trace)
     return order[latency.selected[order] == trace.labels[order]]
+
+
+def extremes(latency: SelectionLatency, order: Int64[np.ndarray, "items"], count: int) -> dict[str, np.ndarray]:
+    """The items of every row of a gallery: the fastest first, the slowest first, the least confident first.
+
+    Args:
+        latency: Of all items.
+        order: From `by_latency`, or a part of it, such as the items of one class.
+        count: How many of each, at most.
+    """
+    settles = np.isfinite(latency.steps[order])
+    settled, never = order[settles], order[~settles]
+    return dict(zip(EXTREMES, (settled[:count], settled[::-1][:count], never[::-1][:count]), strict=True))
 
 
 def _chosen_theta(confidence: Float64[np.ndarray, "items"], unsettled: float) -> float:

@@ -3,7 +3,8 @@
     score(x) = w2 . dropout(relu(W1 x + b1)) + b2        loss = BCE(sigmoid(score), 1 if known else 0)
 
 In- and out-of-distribution images are shuffled together as they are; if there are more of one kind, that kind weighs
-more, as in the paper. Everything random comes from one seed: classifiers of one shape start from the same weights.
+more, as in the paper. Everything random comes from one seed. Trials start from the same weights and differ in the order
+of the images and in dropout.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
 from cascaded.errors import InputError
+from cascaded.training.seeds import generator_at
 
 CHUNK = 8192
 
@@ -32,6 +34,8 @@ class MetaCogConfig:
         weight_decay: Added to the gradient.
         epochs: Passes over all items.
         batch_size: Items per training step.
+        standardize: Shift and scale every feature to mean 0 and deviation 1 over the training items.
+        seed: Seed of initial weights, order and dropout.
     """
 
     hidden: int = 256
@@ -40,6 +44,8 @@ class MetaCogConfig:
     weight_decay: float = 5e-4
     epochs: int = 300
     batch_size: int = 256
+    standardize: bool = False
+    seed: int = 42
 
     def __post_init__(self):
         if min(self.hidden, self.epochs, self.batch_size) < 1 or not (0 <= self.dropout < 1 and self.lr > 0):
@@ -47,7 +53,7 @@ class MetaCogConfig:
 
 
 class MetaCog(nn.Module):
-    """One hidden layer and one logit, above 0 where an image is likely known. It standardises what it reads.
+    """One hidden layer and one logit, above 0 where an image is likely known.
 
     Args:
         features: How many numbers describe an item.
@@ -68,15 +74,15 @@ class MetaCog(nn.Module):
         draw_weights(self.hidden, features**-0.5, generator)
         draw_weights(self.out, hidden**-0.5, generator)
 
-    def standardised(self, features: Float[Tensor, "items features"]) -> Float[Tensor, "items features"]:
-        """With mean 0 and deviation 1 over the items it was trained on."""
+    def prepare(self, features: Float[Tensor, "items features"]) -> Float[Tensor, "items features"]:
+        """Features as the network reads them: raw, or standardized if it was trained so."""
         return (features - self.mean) / self.deviation
 
     def forward(
-        self, standardised: Float[Tensor, "items features"], kept: Float[Tensor, "items hidden"] | None = None
+        self, prepared: Float[Tensor, "items features"], kept: Float[Tensor, "items hidden"] | None = None
     ) -> Float[Tensor, "items"]:
         """The logits; `kept` multiplies the hidden units, for dropout."""
-        z = F.relu(self.hidden(standardised))
+        z = F.relu(self.hidden(prepared))
         return self.out(z if kept is None else z * kept).squeeze(-1)
 
     @torch.no_grad()
@@ -89,35 +95,33 @@ class MetaCog(nn.Module):
                 "items as for its training"
             )
         chunks = torch.from_numpy(features).split(CHUNK)
-        return torch.cat([self(self.standardised(each)) for each in chunks]).double().numpy()
+        return torch.cat([self(self.prepare(each)) for each in chunks]).double().numpy()
 
 
 def train_metacog(
     features: Float32[np.ndarray, "items features"],
     known: Bool[np.ndarray, "items"],
     config: MetaCogConfig | None = None,
-    seed: int = 0,
+    trial: int = 0,
 ) -> MetaCog:
     """Train a MetaCog on items that are known and others that are not.
-
-    Every feature is standardised with its mean and deviation over these items; one that does not vary by more than
-    rounding is only centred.
 
     Args:
         features: What describes the items.
         known: Which of them are of the data the network was trained for.
         config: How; None takes the paper's.
-        seed: Where initial weights, order and dropout come from.
+        trial: Which of several trainings from the same initial weights: each has an order and dropout of its own.
     """
     from torch.optim import Adam  # takes longer to import than all of torch
 
     config = config or MetaCogConfig()
     _check(features, known)
-    generator = Generator().manual_seed(seed)
-    random = np.random.default_rng(seed)  # for dropout: draws as many numbers in a quarter of the time
-    net = MetaCog(features.shape[1], config.hidden, generator)
-    _fit_standard(net, features)
-    x, y = net.standardised(torch.from_numpy(features)), torch.from_numpy(known).float()
+    net = MetaCog(features.shape[1], config.hidden, Generator().manual_seed(config.seed))
+    generator = generator_at(config.seed, "order", trial)
+    random = np.random.default_rng([config.seed, trial])  # dropout: draws as many numbers in a quarter of the time
+    if config.standardize:
+        _fit_standard(net, features)
+    x, y = net.prepare(torch.from_numpy(features)), torch.from_numpy(known).float()
     adam = Adam(net.parameters(), config.lr, weight_decay=config.weight_decay, fused=True)
     for _ in range(config.epochs):
         for items in torch.randperm(len(x), generator=generator).split(config.batch_size):
@@ -144,6 +148,7 @@ def _kept(items: int, config: MetaCogConfig, random: np.random.Generator) -> Flo
 
 
 def _fit_standard(net: MetaCog, features: Float32[np.ndarray, "items features"]) -> None:
+    """Mean and deviation of every feature; one that does not vary by more than rounding is only centered."""
     mean, deviation = features.mean(axis=0, dtype=np.float64), features.std(axis=0, dtype=np.float64)
     rounding = 4 * np.finfo(np.float32).eps * np.abs(mean)
     net.mean.copy_(torch.from_numpy(mean))
@@ -156,6 +161,4 @@ def _check(features: Float32[np.ndarray, "items features"], known: Bool[np.ndarr
             f"features have shape {features.shape} and known {known.shape}: give (items, features) and (items,)"
         )
     if not known.any() or known.all():
-        raise InputError(
-            f"{int(known.sum())} of {len(known)} items are known: give some of both kinds, or there is nothing to tell"
-        )
+        raise InputError(f"{int(known.sum())} of {len(known)} items are known: give some of both kinds")

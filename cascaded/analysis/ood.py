@@ -1,12 +1,13 @@
 """Out-of-distribution (OOD) detection from all steps of a trace, and from the last step alone.
 
 A classifier (`cascaded.analysis.metacog`) is trained for every OOD set, on validation images, and scored on test
-images. It reads the trace in one of four forms; the baseline is the confidence at the last step and is not trained.
+images. It reads the trace in one of four forms, and is trained several times from the same initial weights. The
+baseline is the confidence at the last step and is not trained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -16,9 +17,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Float32
 
-from cascaded.analysis.metacog import MetaCog, MetaCogConfig, train_metacog
+from cascaded.analysis.metacog import MetaCogConfig, train_metacog
 from cascaded.analysis.outputs import confidence, entropy, softmax
 from cascaded.analysis.rows import DRAWS
+from cascaded.analysis.statistics import corrected_sem
 from cascaded.errors import InputError
 from cascaded.progress import progress
 from cascaded.traces.trace import Trace, check_equal
@@ -26,9 +28,14 @@ from cascaded.traces.trace import Trace, check_equal
 Detector = Literal["msp", "entropy", "softmax", "logits"]
 DETECTORS: tuple[Detector, ...] = ("msp", "entropy", "softmax", "logits")
 BASELINE, MEAN = "baseline", "mean"
+STANDARDIZED = "-standardized"
+"""Suffix of detectors that read standardized features, in the results table."""
+TRIALS = 5
+"""Trainings per classifier. The paper has several and does not give their number: as many as it has seeds."""
 VARIANT = ["metric", "ood_data", "detector", "reads"]
 Key = tuple[str, str, str]  # OOD set, detector, which steps it reads
 Scores = tuple[Float[np.ndarray, "inside"], Float[np.ndarray, "outside"]]
+Metrics = dict[tuple[str, str, str, str | None], float]  # by metric, OOD set, detector, steps
 
 
 @dataclass(frozen=True)
@@ -103,11 +110,15 @@ def out_of_distribution(
     outside: Mapping[str, Pair],
     *,
     config: MetaCogConfig | None = None,
+    trials: int = TRIALS,
     seed: int = 0,
     draws: int = DRAWS,
     quiet: bool = False,
 ) -> pd.DataFrame:
-    """Train and score a classifier for every OOD set and detector, on all steps and on the last step alone.
+    """Train and score classifiers for every OOD set and detector, on all steps and on the last step alone.
+
+    Numbers are means over trials. `auroc_sem` and `fpr95_sem` are their standard errors over trials, without what the
+    detectors of all steps and of the last step share in a trial (Masson and Loftus, 2003).
 
     Test images are drawn again for intervals, the classifiers stay as they are. In-distribution images are drawn once
     for all OOD sets, and all images once for all detectors.
@@ -116,63 +127,71 @@ def out_of_distribution(
         inside: Traces of the data that the network was trained on.
         outside: By name, traces of other data by the same network.
         config: How classifiers are trained; None takes the paper's.
-        seed: Seed of their training, and of the draws.
+        trials: Trainings per classifier, from the same initial weights.
+        seed: Seed of the draws.
         draws: How often test images are drawn for intervals.
         quiet: Show no progress.
     """
-    if not outside:
-        raise InputError("there is no OOD set: give at least one")
+    if not outside or trials < 1:
+        raise InputError(f"there are {len(outside)} OOD sets and {trials} trials: give at least one of each")
+    config = config or MetaCogConfig()
     for pair in outside.values():
         check_same_network(inside.validation, pair.validation)
-    scores = _all_scores(inside, outside, partial(train_metacog, config=config or MetaCogConfig(), seed=seed), quiet)
+    scores = _all_scores(inside, outside, config, trials, quiet)
     generator, n = np.random.default_rng(seed), inside.test.items
     values, drawn = _metrics(scores), []
     for _ in range(draws):
         items = generator.integers(n, size=n)
         others = {name: generator.integers(pair.test.items, size=pair.test.items) for name, pair in outside.items()}
-        drawn.append(_metrics({key: (one[items], other[others[key[0]]]) for key, (one, other) in scores.items()}))
-    rows = [
-        {**dict(zip(VARIANT, key, strict=True)), "value": value, "draws": np.array([each[key] for each in drawn], "f4")}
-        for key, value in values.items()
-    ]
-    return pd.DataFrame(rows, columns=[*VARIANT, "x", "value", "draws"])
+        again = {key: [(a[items], b[others[key[0]]]) for a, b in each] for key, each in scores.items()}
+        drawn.append(_metrics(again))
+    rows = [(*key, None, value, np.array([each[key] for each in drawn], "f4")) for key, value in values.items()]
+    rows += [(*key, None, value, None) for key, value in _errors(scores, trials).items()]
+    table = pd.DataFrame(rows, columns=pd.Index([*VARIANT, "x", "value", "draws"]))
+    renamed = {name: name + STANDARDIZED for name in DETECTORS} if config.standardize else {}
+    return table.replace({"detector": renamed})
 
 
 def _all_scores(
-    inside: Pair, outside: Mapping[str, Pair], train: Callable[..., MetaCog], quiet: bool
-) -> dict[Key, Scores]:
-    """Scores of in- and out-of-distribution test images, by OOD set, detector and the steps that it reads."""
+    inside: Pair, outside: Mapping[str, Pair], config: MetaCogConfig, trials: int, quiet: bool
+) -> dict[Key, list[Scores]]:
+    """Scores of in- and out-of-distribution test images in every trial, by OOD set, detector and what it reads."""
     base = confidence(inside.test)[-1]
-    scores: dict[Key, Scores] = {
-        (name, BASELINE, "last"): (base, confidence(pair.test)[-1]) for name, pair in outside.items()
+    scores: dict[Key, list[Scores]] = {
+        (name, BASELINE, "last"): [(base, confidence(pair.test)[-1])] for name, pair in outside.items()
     }
     with progress("detecting", 2 * len(DETECTORS) * len(outside), quiet=quiet) as bar:
         for detector, reads in product(DETECTORS, ("all", "last")):
             read = partial(features, detector=detector, last=reads == "last")
-            for name, pair in _scored(inside, outside, read, train):
-                scores[name, detector, reads] = pair
+            for name, pairs in _scored(inside, outside, read, config, trials):
+                scores[name, detector, reads] = pairs
                 bar.advance(what=f"detecting {name}: {detector}, {reads}")
     return scores
 
 
 def _scored(
-    inside: Pair, outside: Mapping[str, Pair], read: Callable[[Trace], np.ndarray], train: Callable[..., MetaCog]
-) -> Iterator[tuple[str, Scores]]:
-    """The scores of one detector for each OOD set; the features of the inside are computed once."""
+    inside: Pair,
+    outside: Mapping[str, Pair],
+    read: Callable[[Trace], np.ndarray],
+    config: MetaCogConfig,
+    trials: int,
+) -> Iterator[tuple[str, list[Scores]]]:
+    """The scores of one detector for each OOD set and trial; the features of the inside are computed once."""
     train_in, test_in = read(inside.validation), read(inside.test)
     for name, pair in outside.items():
-        train_out = read(pair.validation)
+        train_out, test_out = read(pair.validation), read(pair.test)
         known = np.arange(len(train_in) + len(train_out)) < len(train_in)
-        net = train(np.concatenate([train_in, train_out]), known)
-        yield name, (net.scores(test_in), net.scores(read(pair.test)))
+        train = np.concatenate([train_in, train_out])
+        nets = (train_metacog(train, known, config, trial) for trial in range(trials))
+        yield name, [(net.scores(test_in), net.scores(test_out)) for net in nets]
 
 
-def _metrics(scores: Mapping[Key, Scores]) -> dict[tuple[str, str, str, str | None], float]:
-    """Every metric by name, OOD set, detector and steps; `mean` is over OOD sets, whose items are not pooled."""
-    metrics: dict[tuple[str, str, str, str | None], float] = {}
-    for (name, detector, reads), pair in scores.items():
-        metrics["auroc", name, detector, reads] = auroc(*pair)
-        metrics["fpr95", name, detector, reads] = fpr_at(*pair)
+def _metrics(scores: Mapping[Key, Sequence[Scores]]) -> Metrics:
+    """Means over trials of every metric; `mean` is over OOD sets, whose items are not pooled."""
+    metrics: Metrics = {}
+    for (name, detector, reads), trials in scores.items():
+        metrics["auroc", name, detector, reads] = float(np.mean([auroc(*pair) for pair in trials]))
+        metrics["fpr95", name, detector, reads] = float(np.mean([fpr_at(*pair) for pair in trials]))
     names = list(dict.fromkeys(name for name, _, _ in scores))
     for metric, detector, reads in dict.fromkeys((metric, detector, reads) for metric, _, detector, reads in metrics):
         metrics[metric, MEAN, detector, reads] = float(
@@ -182,6 +201,18 @@ def _metrics(scores: Mapping[Key, Scores]) -> dict[tuple[str, str, str, str | No
         gain = metrics["auroc", name, detector, "all"] - metrics["auroc", name, detector, "last"]
         metrics["auroc_gain", name, detector, None] = gain
     return metrics
+
+
+def _errors(scores: Mapping[Key, Sequence[Scores]], trials: int) -> Metrics:
+    """Corrected standard errors over trials, one for what reads all steps and the last; none with one trial."""
+    if trials == 1:
+        return {}
+    each = [_metrics({key: [pairs[min(k, len(pairs) - 1)]] for key, pairs in scores.items()}) for k in range(trials)]
+    errors: Metrics = {}
+    for metric, name, detector, _ in (key for key in each[0] if key[-1] == "all"):
+        values = [[one[metric, name, detector, reads] for reads in ("all", "last")] for one in each]
+        errors[f"{metric}_sem", name, detector, None] = corrected_sem(np.array(values))
+    return errors
 
 
 def check_same_network(mine: Trace, yours: Trace) -> None:

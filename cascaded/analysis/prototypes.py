@@ -13,12 +13,18 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Float64, Int
 
+from cascaded.analysis.latency import selection_latency
 from cascaded.analysis.outputs import check_in_distribution
 from cascaded.analysis.ranks import on_ranks, p_of_rho
 from cascaded.analysis.rows import DRAWS, Rows, Statistics
 from cascaded.analysis.statistics import Statistic
 from cascaded.errors import InputError
 from cascaded.traces.trace import Trace
+
+THETAS = (0.5, 0.7, 0.83, 0.9, 0.95)
+"""Thresholds of `threshold_sweep`; the paper has .83."""
+UNSETTLED = (0.02, 0.05, 0.1, 0.2, 0.4)
+"""Fractions of items that never reach the threshold; the paper has .1."""
 
 
 def centrality(trace: Trace) -> Float64[np.ndarray, "items"]:
@@ -100,6 +106,23 @@ def _with_p(rho: Statistic) -> Statistics:
         return {"rho": value, "rho_p": p_of_rho(value, len(items))}
 
     return numbers
+
+
+def threshold_sweep(
+    trace: Trace, measures: Mapping[str, Float[np.ndarray, "items"]], *, draws: int = DRAWS, seed: int = 0
+) -> pd.DataFrame:
+    """Spearman's rho at other thresholds of selection latency: does the choice of the threshold matter?
+
+    `rho_by_theta` is rho at fixed thresholds, `rho_by_unsettled` at those that given fractions of items never reach.
+    Arguments are those of `prototypicality`.
+    """
+    latencies = {("rho_by_theta", x): selection_latency(trace, theta=x) for x in THETAS}
+    latencies |= {("rho_by_unsettled", x): selection_latency(trace, unsettled_fraction=x) for x in UNSETTLED}
+    tables = []
+    for (metric, x), latency in latencies.items():
+        found = prototypicality(trace, measures, latency=latency.steps, draws=draws, seed=seed)
+        tables.append(found[found.metric == "rho"].assign(metric=metric, x=x))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _deciles(values: Float[np.ndarray, "items"], measure: Float[np.ndarray, "items"]) -> list[float]:

@@ -22,6 +22,7 @@ from torch.nn import functional as F
 from cascaded.analysis.metacog import draw_weights
 from cascaded.analysis.ood import check_apart
 from cascaded.analysis.outputs import predictions
+from cascaded.data.split import limited
 from cascaded.errors import InputError
 from cascaded.files import from_json, read_tensors, write_tensors
 from cascaded.progress import progress
@@ -33,26 +34,28 @@ CHUNK = 1024
 
 @dataclass(frozen=True)
 class StopperConfig:
-    """How a stopper is built and trained. Except for `hidden`, which the paper does not tell, the defaults are its own.
+    """How a stopper is built and trained. The defaults are the paper's, except for `hidden`, which it does not give.
 
     Attributes:
+        max_images: Images that it is trained on, the same number per class; all where there are fewer.
         hidden: Units of the GRU.
         lr: Adam's learning rate.
         weight_decay: Added to the gradient.
         epochs: Passes over all items.
         batch_size: Items per training step.
-        seed: Seed of initial weights and order.
+        seed: Seed of the choice of images, of initial weights and of their order.
     """
 
+    max_images: int = 4_500
     hidden: int = 64
     lr: float = 1e-4
     weight_decay: float = 1e-4
     epochs: int = 300
     batch_size: int = 256
-    seed: int = 0
+    seed: int = 42
 
     def __post_init__(self):
-        if min(self.hidden, self.epochs, self.batch_size) < 1 or not self.lr > 0:
+        if min(self.max_images, self.hidden, self.epochs, self.batch_size) < 1 or not self.lr > 0:
             raise InputError(f"{self} cannot be trained: give sizes of at least 1 and an lr above 0")
 
 
@@ -176,7 +179,9 @@ def settled_targets(trace: Trace) -> Bool[np.ndarray, "time items"]:
 
 
 def train_stopper(trace: Trace, config: StopperConfig | None = None, quiet: bool = False) -> Stopper:
-    """Train a stopper: cross-entropy with `settled_targets`, averaged over steps and items. Labels are not used.
+    """Train a stopper: cross-entropy with `settled_targets`, averaged over steps and items.
+
+    Labels only balance the images over classes.
 
     Args:
         trace: Of images that the network was not trained on, such as its validation images.
@@ -186,6 +191,7 @@ def train_stopper(trace: Trace, config: StopperConfig | None = None, quiet: bool
     from torch.optim import Adam  # takes longer to import than all of torch
 
     config = config or StopperConfig()
+    trace = _balanced(trace, config)
     generator = Generator().manual_seed(config.seed)
     stopper = Stopper(form_of(trace, config.hidden), generator)
     _fit_standard(stopper, trace)
@@ -218,6 +224,13 @@ def learned_stopper(
     form_of(validation).check(test)  # before the training, which takes its time
     stopper = train_stopper(validation, config, quiet)
     return stopper, stopper.scores(test)
+
+
+def _balanced(trace: Trace, config: StopperConfig) -> Trace:
+    """As many images as a stopper is trained on, the same number per class."""
+    if trace.items <= config.max_images:
+        return trace
+    return trace.select(limited(torch.from_numpy(trace.labels), config.max_images, config.seed).numpy())
 
 
 def _fit_standard(stopper: Stopper, trace: Trace) -> None:

@@ -19,10 +19,10 @@ LEVEL = 0.35
 def taxonomic_compliance(trace: Trace, *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
     """Measure how often a wrong prediction is of the right coarse class, per step.
 
-        P(coarse(a_t) = coarse(y) | a_t != y)        chance = mean of (size of coarse(y) - 1) / (classes - 1)
+        P(coarse(a_t) = coarse(y) | a_t != y)        chance = mean of (size of coarse(y)) / classes
 
-    Chance is that of wrong predictions drawn evenly from the other classes. Steps without a wrong prediction have no
-    compliance and do not count in its mean.
+    Chance is that of classes drawn evenly: .05 for the 20 coarse classes of CIFAR-100, as in the paper. Steps without
+    a wrong prediction have no compliance and do not count in its mean.
 
     Args:
         trace: Of data with two levels of classes.
@@ -34,8 +34,7 @@ def taxonomic_compliance(trace: Trace, *, draws: int = DRAWS, seed: int = 0) -> 
     wrong = predictions != labels
     near = (wrong & (coarse[predictions] == coarse[labels])).astype(float)
     wrong = wrong.astype(float)
-    others = (coarse == coarse[labels][:, None]).sum(axis=1) - 1
-    by_chance = others / (trace.classes - 1) if trace.classes > 1 else np.full(trace.items, math.nan)
+    by_chance = np.bincount(coarse)[coarse[labels]] / trace.classes
 
     def per_step(items: np.ndarray) -> np.ndarray:
         counts = np.bincount(items, minlength=trace.items)

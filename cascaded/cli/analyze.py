@@ -29,6 +29,8 @@ def analyze(
     epochs: int = 300,
     draws: int = 200,
     seed: int = 0,
+    metacog_trials: int = 5,
+    metacog_standardize: bool = False,
     overwrite: bool = False,
     galleries: bool = True,
 ) -> None:
@@ -51,7 +53,9 @@ def analyze(
         unsettled_fraction: Fraction of images that may never settle; chooses the threshold of selection latency.
         epochs: Epochs of the learned stopper and of the OOD classifiers.
         draws: Bootstrap draws over images; use 2000 for publication.
-        seed: Seed of their training, and of all draws.
+        seed: Seed of the bootstrap draws.
+        metacog_trials: Trainings of every OOD classifier, from the same initial weights.
+        metacog_standardize: Also train OOD classifiers on standardized features (rows `logits-standardized` and alike).
         overwrite: Compute finished analyses again.
         galleries: Store the fastest and slowest images, where the data is at hand.
     """
@@ -62,7 +66,8 @@ def analyze(
     from cascaded.results.table import load
     from cascaded.results.tasks import Settings
 
-    names, settings = chosen_analyses(only), Settings(unsettled_fraction, epochs, draws, seed)
+    settings = Settings(unsettled_fraction, epochs, draws, seed, metacog_trials, metacog_standardize)
+    names = chosen_analyses(only)
     analyzed = find_analyzed(runs)
     _check_traces(runs, analyzed, names)
     failures: list[Failure] = []

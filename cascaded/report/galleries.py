@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cascaded.analysis.latency import EXTREMES
 from cascaded.figures.images import Row, gallery
 from cascaded.report.page import PageFigure
 from cascaded.report.sections import CONTENT, page_figure
@@ -36,8 +37,10 @@ def _order(own: Gallery) -> tuple[int, float]:
 
 
 def _figure(name: str, own: Gallery, number: int, out: Path) -> PageFigure:
-    captions = [_captions(labels, steps, own.classes) for labels, steps in zip(own.labels, own.steps, strict=True)]
-    rows: dict[str, Row] = dict(zip(("fastest", "slowest"), zip(own.images, captions, strict=True), strict=True))
+    rows: dict[str, Row] = {}
+    for row, label in enumerate(EXTREMES):
+        if len(some := np.flatnonzero(own.row == row)):
+            rows[label] = own.images[some], _captions(own.labels[some], own.steps[some], own.classes)
     spec = CONTENT.gallery
     key = spec.key if number == 1 else f"{spec.key}-{number}"
     return page_figure(gallery(rows), replace(spec, key=key, title=f"{spec.title}: {name}"), out)

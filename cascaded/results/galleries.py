@@ -1,4 +1,7 @@
-"""The fastest and the slowest images of a recording: small files beside the results, read without torch or the data."""
+"""The fastest and slowest images of a recording, and some that never settle.
+
+Small files beside the results, which are read without torch or the data.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,22 @@ from cascaded.errors import InputError
 from cascaded.files import read_tensors, write_tensors
 
 IMAGES = 10
-"""Fastest, and slowest, images in a gallery."""
+"""Images in a row of a gallery, at most."""
 THUMBNAIL = 64
 """Pixels of a thumbnail's side, at most."""
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """The fastest and the slowest images of one recording.
+    """The fastest and the slowest images of one recording, and some that never settle.
 
     Attributes:
         keys: The key columns of the recording, as the results table has them.
         source: What it was made from: it is made again where this differs.
         classes: Class names.
-        images: The fastest images, from the fastest on; then the slowest ones, from the slowest on.
+        images: The images of all rows, one after the other.
+        row: Which of `EXTREMES` each is one of, by number.
         steps: Selection latency of each; infinite where an image never settles.
         labels: True class of each.
     """
@@ -35,9 +39,10 @@ class Gallery:
     keys: dict[str, Any]
     source: str
     classes: tuple[str, ...]
-    images: UInt8[np.ndarray, "ends images channels height width"]
-    steps: Float32[np.ndarray, "ends images"]
-    labels: Int64[np.ndarray, "ends images"]
+    images: UInt8[np.ndarray, "images channels height width"]
+    row: Int64[np.ndarray, "images"]
+    steps: Float32[np.ndarray, "images"]
+    labels: Int64[np.ndarray, "images"]
 
 
 def gallery_file(run: Path, trace: str) -> Path:
@@ -67,7 +72,7 @@ def read_gallery(file: Path) -> Gallery | None:
         gallery = Gallery(metadata["keys"], metadata["source"], tuple(metadata["classes"]), **arrays)
     except (InputError, TypeError, KeyError):
         return None
-    return gallery if gallery.images.dtype == np.uint8 and gallery.images.ndim == 5 else None
+    return gallery if gallery.images.dtype == np.uint8 and gallery.images.ndim == 4 else None
 
 
 def thumbnails(images: UInt8[np.ndarray, "*images height width"]) -> UInt8[np.ndarray, "*images h w"]:

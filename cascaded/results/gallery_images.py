@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Int64, UInt8
 
-from cascaded.analysis.latency import by_latency, selection_latency
+from cascaded.analysis.latency import EXTREMES, by_latency, extremes, selection_latency
 from cascaded.data.images import Images
 from cascaded.data.sheet import contact_sheet
 from cascaded.data.sources import load
@@ -43,20 +43,16 @@ def _write(run: Analyzed, trace_file: TraceFile, file: Path, source: str, unsett
     trace, images = trace_file.load(), _images(run, trace_file)
     latency = selection_latency(trace, unsettled_fraction=unsettled_fraction)
     order = by_latency(trace, latency)
-    ends = _ends(order)
-    thumbs, steps = thumbnails(_pixels(images, trace.indices[ends])), latency.steps[ends].astype(np.float32)
-    write_gallery(file, Gallery(run.keys(trace_file), source, images.classes, thumbs, steps, trace.labels[ends]))
+    found = extremes(latency, order, IMAGES)
+    items, row = np.concatenate([*found.values()]), np.repeat(np.arange(len(EXTREMES)), [*map(len, found.values())])
+    thumbs, about = thumbnails(_pixels(images, trace.indices[items])), (run.keys(trace_file), source, images.classes)
+    write_gallery(file, Gallery(*about, thumbs, row, latency.steps[items].astype(np.float32), trace.labels[items]))
     rows = []
     for label in np.unique(trace.labels):
-        fastest, slowest = _pixels(images, trace.indices[_ends(order[trace.labels[order] == label])])
-        rows.append((f"{images.classes[label]}, fastest", torch.from_numpy(fastest)))
-        rows.append((f"{images.classes[label]}, slowest", torch.from_numpy(slowest)))
+        for name, some in extremes(latency, order[trace.labels[order] == label], IMAGES).items():
+            pixels = torch.from_numpy(_pixels(images, trace.indices[some]))
+            rows += [(f"{images.classes[label]}, {name}", pixels)] if len(some) else []
     write_whole(file.with_suffix(".png"), lambda part: contact_sheet(rows).save(part, format="PNG"))
-
-
-def _ends(order: Int64[np.ndarray, "items"]) -> Int64[np.ndarray, "ends images"]:
-    """The first items of an order, and the last ones from the last on."""
-    return np.stack([order[:IMAGES], order[::-1][:IMAGES]])
 
 
 def _images(run: Analyzed, trace: TraceFile) -> Images:

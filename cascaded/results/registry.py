@@ -40,16 +40,17 @@ OOD_DATA = "photographs"
 BOTH = tuple(replace(FINE, split=split) for split in ("validation", "test"))
 OOD = tuple(replace(each, data=OOD_DATA) for each in BOTH)
 LATENCY = ("unsettled_fraction",)
+METACOG = ("epochs", "metacog_trials", "metacog_standardize")
 
 ANALYSES: dict[str, Analysis] = {
     "speed_accuracy": Analysis("accuracy per step, and against cost under stopping rules", (COARSE,), version=2),
     "selection_latency": Analysis("step from which the prediction stays above a threshold", (FINE,), LATENCY),
-    "prototypicality": Analysis("rank correlation of latency with typicality", (EMBEDDINGS,), LATENCY, 2),
-    "taxonomic_compliance": Analysis("wrong predictions that are of the right coarse class", (COARSE,)),
+    "prototypicality": Analysis("rank correlation of latency with typicality", (EMBEDDINGS,), LATENCY, 3),
+    "taxonomic_compliance": Analysis("wrong predictions that are of the right coarse class", (COARSE,), version=2),
     "persistent_noise": Analysis("accuracy under noise on every frame", (PERSISTENT,)),
     "transient_noise": Analysis("drop of confidence during and after some noisy frames", (TRANSIENT,)),
-    "learned_stopper": Analysis("accuracy against cost with a learned stopper", BOTH, ("epochs",)),
-    "out_of_distribution": Analysis("detection of out-of-distribution images", (*BOTH, *OOD), ("epochs",)),
+    "learned_stopper": Analysis("accuracy against cost with a learned stopper", BOTH, ("epochs",), 2),
+    "out_of_distribution": Analysis("detection of out-of-distribution images", (*BOTH, *OOD), METACOG, 2),
     "run_time": Analysis("training time"),
 }
 

@@ -14,13 +14,13 @@ import pandas as pd
 from cascaded.analysis.curves import speed_accuracy
 from cascaded.analysis.latency import selection_latency, selection_latency_rows
 from cascaded.analysis.metacog import MetaCogConfig
-from cascaded.analysis.ood import Pair, out_of_distribution
-from cascaded.analysis.prototypes import prototypicality
+from cascaded.analysis.ood import TRIALS, VARIANT, Pair, out_of_distribution
+from cascaded.analysis.prototypes import prototypicality, threshold_sweep
 from cascaded.analysis.robustness import persistent_noise, transient_noise
 from cascaded.analysis.rows import DRAWS, Rows
 from cascaded.analysis.stopper import StopperConfig, learned_stopper
 from cascaded.analysis.taxonomy import taxonomic_compliance
-from cascaded.errors import InputError
+from cascaded.errors import InputError, at_least
 from cascaded.results.analyzed import Analyzed
 from cascaded.results.measures import MEASURED, typicality
 from cascaded.traces.config import NoiseProtocol
@@ -38,13 +38,17 @@ class Settings:
         unsettled_fraction: Fraction of images that may never settle; chooses the threshold of selection latency.
         epochs: Epochs of the stopper and of MetaCog; the paper's 300 by default.
         draws: Bootstrap draws over images, for intervals: 200, and 2,000 for publication.
-        seed: Seed of their training and of all draws.
+        seed: Seed of all draws. The trainings have seeds of their own, as in the paper.
+        metacog_trials: Trainings per MetaCog, from the same initial weights.
+        metacog_standardize: Also train MetaCog on standardized features; the paper does not say that it does.
     """
 
     unsettled_fraction: float = 0.1
     epochs: int = 300
     draws: int = DRAWS
     seed: int = 0
+    metacog_trials: int = TRIALS
+    metacog_standardize: bool = False
 
     def __post_init__(self):
         if self.seed < 0:
@@ -53,6 +57,7 @@ class Settings:
             raise InputError(f"--unsettled-fraction is {self.unsettled_fraction}: give 0 or more, and less than 1")
         if self.epochs < 1 or self.draws < 2:
             raise InputError(f"--epochs is {self.epochs} and --draws {self.draws}: give at least 1 and 2")
+        at_least(1, **{"--metacog-trials": self.metacog_trials})
 
     @property
     def bootstrap(self) -> dict[str, Any]:
@@ -116,9 +121,10 @@ def prototypicality_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """Rank correlation of latency with every measure of typicality that there is."""
 
     def compute(file: TraceFile) -> pd.DataFrame:
-        trace = file.load()
+        trace, measures = file.load(), typicality(file)
         latency = selection_latency(trace, unsettled_fraction=settings.unsettled_fraction).steps
-        return prototypicality(trace, typicality(file), latency=latency, **settings.bootstrap)
+        rows = prototypicality(trace, measures, latency=latency, **settings.bootstrap)
+        return pd.concat([rows, threshold_sweep(trace, measures, **settings.bootstrap)], ignore_index=True)
 
     known = [each for each in clean_traces(run) if each.config.embeddings or each.config.data in MEASURED]
     return _each(known, compute)
@@ -152,7 +158,7 @@ def learned_stopper_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """A stopper trained on validation images, and its curve on test images beside those of the other rules."""
 
     def compute(test: TraceFile, validation: TraceFile) -> pd.DataFrame:
-        trace, config = test.load(), StopperConfig(epochs=settings.epochs, seed=settings.seed)
+        trace, config = test.load(), StopperConfig(epochs=settings.epochs)
         stopper, scores = learned_stopper(validation.load(), trace, config)
         stopper.save(run.folder / "stoppers" / f"{test.name}.safetensors")
         rows = speed_accuracy(trace, stopper=scores, **settings.bootstrap)
@@ -169,7 +175,12 @@ def out_of_distribution_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     def compute(pairs: Sequence[tuple[TraceFile, TraceFile]]) -> pd.DataFrame:
         own, *others = [Pair(validation.load(), test.load()) for test, validation in pairs]
         named = {str(each.test.config.data): each for each in others}
-        return out_of_distribution(own, named, config=MetaCogConfig(epochs=settings.epochs), **settings.bootstrap)
+        tables = []
+        for standardize in (False, True)[: 1 + settings.metacog_standardize]:
+            config = MetaCogConfig(epochs=settings.epochs, standardize=standardize)
+            options = {"config": config, "trials": settings.metacog_trials, **settings.bootstrap}
+            tables.append(out_of_distribution(own, named, **options))
+        return pd.concat(tables, ignore_index=True).drop_duplicates(VARIANT)  # the baseline is the same
 
     tasks = []
     for own in split_pairs(run, clean_traces(run)):

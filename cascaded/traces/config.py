@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,16 @@ from cascaded.shell import help_default
 
 NoiseProtocol = Literal["persistent", "transient"]
 Schedule = Literal["cascaded", "serial"]
+FINE_STEPS = 70
+"""Steps under exponential smoothing with alpha 0.9, as in the paper."""
+
+
+def fine_steps(alpha: float, steps: int = FINE_STEPS) -> int:
+    """Steps under exponential smoothing: the same number of time constants as `steps` steps are with alpha 0.9.
+
+    steps ln 0.9 / ln alpha        33 for alpha 0.8, 144 for alpha 0.95
+    """
+    return round(steps * math.log(0.9) / math.log(alpha))
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,7 @@ class RecordingConfig:
     split: Annotated[str | None, DisallowNone, help_default("test, or validation if there is no test split")] = None
     kernel: str = "osd"
     steps: Annotated[
-        int | None, DisallowNone, help_default("until the output is final; 70 for ews; 10 under transient noise")
+        int | None, DisallowNone, help_default("until the output is final; 70 for ews:0.9; 10 under transient noise")
     ] = None
     schedule: Annotated[Schedule | None, DisallowNone, help_default("the one that the network was trained with")] = None
     noise: Annotated[str | None, DisallowNone, help_default("no noise")] = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,19 +11,17 @@ from jaxtyping import Float, UInt8
 from torch import Generator, Tensor
 
 from cascaded.cascade.inputs import chosen_schedule
-from cascaded.cascade.kernels import Kernel
+from cascaded.cascade.kernels import ExponentialSmoothing, Kernel
 from cascaded.cascade.named import make_kernel
 from cascaded.cascade.state import State
 from cascaded.data.noise import make_noise
 from cascaded.errors import InputError, at_least
-from cascaded.traces.config import RecordingConfig
+from cascaded.traces.config import RecordingConfig, fine_steps
 from cascaded.training.load import Trained
 
 Logits = Float[Tensor, "time batch classes"]
 MAX_NOISE_FRAMES = 6
 """Longest transient noise in the paper."""
-FINE_STEPS = 70
-"""Steps under a kernel whose output never becomes final, as in the paper."""
 CLEAN_STEPS = 10
 """Clean steps before and after transient noise, as in the paper."""
 TRIALS = 5
@@ -68,15 +65,21 @@ def resolve(run: Trained, config: RecordingConfig) -> RecordingConfig:
         )
     if schedule == "serial" and config.noise is None and (config.steps or 1) > stages:
         raise InputError(f"--steps is {config.steps}, {run.folder} has {stages} serial steps: give at most {stages}")
-    settled = stages if schedule == "serial" else max(stages, make_kernel(config.kernel).settles(stages))
-    steps = CLEAN_STEPS if config.protocol == "transient" else FINE_STEPS if math.isinf(settled) else int(settled)
     kernel = "none" if schedule == "serial" else config.kernel
+    steps = CLEAN_STEPS if config.protocol == "transient" else max(stages, _final_step(make_kernel(kernel), stages))
     config = replace(config, schedule=schedule, kernel=kernel, steps=config.steps or steps)
     if config.noise is None:
         return config
     config = replace(config, protocol=config.protocol or "persistent", trials=config.trials or TRIALS)
     every = tuple(range(1, MAX_NOISE_FRAMES + 1))
     return config if config.protocol == "persistent" else replace(config, noise_frames=config.noise_frames or every)
+
+
+def _final_step(kernel: Kernel, stages: int) -> int:
+    """The step at which the output is final, or close to it under a kernel that converges only in the limit."""
+    if isinstance(kernel, ExponentialSmoothing) and kernel.alpha:
+        return fine_steps(kernel.alpha)
+    return int(kernel.settles(stages))
 
 
 def make_protocol(run: Trained, config: RecordingConfig) -> Protocol:

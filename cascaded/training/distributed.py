@@ -96,7 +96,7 @@ def share_statistics(net: Cascade) -> None:
             module.shared = True
 
 
-_GROUPS: list[distributed.ProcessGroup] = []
+_GROUPS: list[distributed.ProcessGroup | None] = []
 """Process groups of wrapped modules, kept until the process ends.
 
 The destructor of a gloo group joins its threads, and such a thread may need Python's lock (the GIL) to release its last
