@@ -133,7 +133,8 @@ def test_the_claims_are_printed_and_written(out, tmp_path):
     again = read_claims(write_claims(claims_of(out / "runs", "smoke"), tmp_path / "claims.csv"))
     pd.testing.assert_frame_equal(again, claims)
     (command_,) = claims[claims.claim == "C4"].command
-    assert command_ == "cascaded reproduce taxonomy --scale smoke"
+    assert command_ == "cascaded reproduce taxonomy --scale smoke"  # a file that can be moved has no path
+    assert f"reproduce taxonomy --scale smoke --out {out.as_posix()}\n" in text
     (tmp_path / "claims.csv").write_text("claim,effect\nC1,1\n")
     with pytest.raises(InputError, match=r"is not a table of claims .*: .* reproduce claims writes it"):
         read_claims(tmp_path / "claims.csv")
