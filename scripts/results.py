@@ -14,8 +14,8 @@ import pandas as pd
 
 from cascaded import figures
 from cascaded.errors import InputError
-from cascaded.paper.claims import STATEMENTS
 from cascaded.paper.experiments import EXPERIMENTS
+from cascaded.paper.ledger import STATEMENTS
 from cascaded.paper.published import CLAIMS_FILE, claim_cells, read_claims, read_estimates
 from cascaded.paper.scales import SCALES
 from cascaded.results.table import load
@@ -72,11 +72,14 @@ def results_page(claims: pd.DataFrame, captions: Mapping[str, str]) -> str:
         *([notes.read_text().strip()] if notes.exists() else []),
         "## Claims",
         "A positive effect agrees with the paper. Supported: the 95 % interval lies above 0; contradicted: below 0; "
-        "inconclusive: it contains 0. Where the paper finds no difference (human agreement), supported means that the "
-        f"whole interval lies within a margin of .05. All columns: [{CLAIMS_FILE}]({FILES}/{CLAIMS_FILE}).",
+        "inconclusive: it contains 0; not measured: there is no effect or no interval. Where another range is claimed, "
+        "such as -1 to +1 points for no difference, supported means that the whole interval lies in that range. "
+        f"All columns: [{CLAIMS_FILE}]({FILES}/{CLAIMS_FILE}).",
     ]
     for claim, group in groupby(claims.to_dict("records"), key=lambda row: row["claim"]):
-        rows = [claim_cells(row) for row in group]
+        rows = [
+            {**claim_cells(row), **({"measured": f"`{row['command']}`"} if row["command"] else {})} for row in group
+        ]
         parts += [f"**{claim}. {STATEMENTS[claim]}**", markdown([[row[name] for name in COLUMNS] for row in rows])]
     parts.append("## Figures")
     for name, caption in captions.items():

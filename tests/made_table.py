@@ -142,6 +142,7 @@ def prototypicality(net: Made) -> Iterator[dict[str, Any]]:
     for k, measure in enumerate(MEASURES):
         deciles = steps * net.halfway / COARSE * np.linspace(1.3, 0.7, 10)
         rows = points("latency_by_decile", np.arange(1.0, 11), deciles, measure=measure)
+        rows.append(number("rho_p", 1e-9, 1e-10, measure=measure))
         rows += points("rho_by_theta", np.array([0.7, 0.83]), np.array([0.4, 0.5]), measure=measure)
         rows += points("rho_by_unsettled", np.array([0.1, 0.2]), np.array([0.4, 0.5]), measure=measure)
         yield from with_keys(keys, [number("rho", 0.5 - 0.04 * net.halfway - 0.1 * k, 0.02, measure=measure), *rows])

@@ -8,14 +8,18 @@ import pytest
 
 from cascaded.analysis.rows import DRAWS as IMAGE_DRAWS
 from cascaded.analysis.statistics import bootstrap, mean_of
-from cascaded.paper.claims import CLAIMS, EXPERIMENTS, FEWEST_IMAGES, STATEMENTS, evaluate, verdict
+from cascaded.paper.claims import FEWEST_IMAGES, evaluate, verdict
+from cascaded.paper.experiments import EXPERIMENTS as KNOWN
+from cascaded.paper.ledger import CLAIMS, EXPERIMENTS, STATEMENTS
 from cascaded.paper.values import load_values
+from cascaded.results.metrics import METRICS
 from cascaded.results.run import run_analyses
 from cascaded.results.table import COLUMNS, load, to_table
 from tests.made_traces import made_run, made_trace
 
 TD0, TD1, TD5 = (("cascaded-td", lam, "cascaded") for lam in (0.0, 1.0, 0.5))
 CE, SERIAL_CE = ("cascaded-ce", math.nan, "cascaded"), ("cascaded-ce", math.nan, "serial")
+EXITS_TD0 = ("serial-td-multihead", 0.0, "serial")
 EXITS, SHALLOW = ("serial-td-multihead", 1.0, "serial"), ("shallow-deep", 1.0, "serial")
 MANY, SERIAL = ("cascaded-td-multihead", 0.0, "cascaded"), ("serial-td", 1.0, "serial")
 SPEED, NOISE, OOD = {"analysis": "speed_accuracy"}, {"protocol": "persistent"}, {"ood_data": "mean"}
@@ -35,6 +39,21 @@ CASES = [  # claim, metric, variants, networks, compared with, effect of a diffe
     ("C5", "dip", {"analysis": "transient_noise", "noise": "focus", "protocol": "transient"}, TD0, CE, -100),
     ("C6", "auroc_gain", {"analysis": "out_of_distribution", "detector": "msp", **OOD}, TD0, None, 1),
     ("C7", "area_above_deadline", {**SPEED, "rule": "threshold"}, TD0, None, 100),
+    ("C9", "area", {**SPEED, "rule": "threshold"}, EXITS_TD0, EXITS, 100),
+    ("C9", "accuracy", SPEED, EXITS_TD0, EXITS, 100),
+    ("C10", "area", {**SPEED, "rule": "threshold"}, TD0, EXITS_TD0, 100),
+    ("C10", "accuracy", SPEED, TD0, EXITS_TD0, 100),
+    ("C11", "accuracy", SPEED, TD0, EXITS, 100),
+    ("C12", "area", {**SPEED, "rule": "threshold"}, TD0, CE, 100),
+    ("C12", "area", {**SPEED, "rule": "threshold"}, SERIAL, SERIAL_CE, 100),
+    ("C13", "area", {**SPEED, "rule": "threshold"}, TD1, SERIAL, 100),
+    ("C13", "area", {**SPEED, "rule": "threshold"}, MANY, EXITS_TD0, 100),
+    ("C13", "area", {**SPEED, "rule": "threshold"}, CE, SERIAL_CE, 100),
+    ("C15", "area_above_deadline", {**SPEED, "rule": "threshold"}, SERIAL_CE, None, 100),
+    ("C16", "area_above_deadline", {"analysis": "learned_stopper", "rule": "stopper"}, CE, None, 100),
+    ("C17", "accuracy", {"analysis": "persistent_noise", "noise": "rotation", **NOISE}, SERIAL_CE, TD0, 100),
+    ("C17", "dip", {"analysis": "transient_noise", "noise": "translation"}, SERIAL_CE, CE, -100),
+    ("C18", "rho", {"analysis": "prototypicality", "measure": "centrality"}, CE, None, 1),
     ("C7", "area_above_deadline", {"analysis": "learned_stopper", "rule": "stopper"}, TD0, None, 100),
 ]
 DRAWS = np.linspace(-1, 1, 201)
@@ -118,7 +137,7 @@ def test_an_effect_without_an_interval_has_no_verdict(case):
     ],
 )
 def test_a_claim_of_no_difference_needs_the_whole_interval_within_the_margin(low, high, expected):
-    assert verdict(low, high, 0.05) == expected
+    assert verdict(low, high, -0.05, 0.05) == expected
     variants = {"analysis": "prototypicality", "measure": "human agreement"}
     (row,) = measured(("C3", "rho", variants, TD0, CE, 1), [(low + high) / 2], (high - low) / 1.9).itertuples()
     assert (row.verdict, row.paper) == (expected, pytest.approx(-0.011))
@@ -142,9 +161,124 @@ def test_a_claim_of_no_difference_needs_the_whole_interval_within_the_margin(low
 )
 def test_the_papers_effect_is_the_same_query_on_its_values(columns, networks, effect):
     table = evaluated(*(rows(network, values=[0.5], **columns) for network in networks))
-    (row,) = table[table.label != ""].itertuples()
+    (row,) = table[table.b != ""].drop_duplicates("paper").itertuples()
     assert row.paper == pytest.approx(effect)
     assert row.paper_data == ("cifar10" if columns["data"] == "cifar10-sample" else columns["data"])
+
+
+@pytest.mark.parametrize(
+    ("effect", "half", "expected"),
+    [
+        (0.02, 0.005, "supported"),
+        (-0.004, 0.005, "supported"),
+        (-0.03, 0.005, "contradicted"),
+        (0, 0.02, "inconclusive"),
+    ],
+)
+def test_a_claim_of_no_loss_allows_any_gain(effect, half, expected):
+    (row,) = measured(("C8", "accuracy", SPEED, TD0, CE, 100), [effect], half / 0.95).itertuples()
+    assert (row.verdict, row.claimed, row.paper) == (expected, "above -1", pytest.approx(-0.69))
+
+
+def curve(network, values, draws=DRAWS * 0.01):
+    """Accuracy at costs from 1 on; the last point has no draws."""
+    points = {"rule": "threshold", "unit": "steps", **SPEED}
+    drawn = [draws] * (len(values) - 1) + [None]
+    return [
+        rows(network, "accuracy_at_cost", [v], d, x=x, **points)[0]
+        for x, (v, d) in enumerate(zip(values, drawn, strict=True), 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("a", "expected"),
+    [([0.5, 0.6, 0.6, 0], "supported"), ([0.5, 0.6, 0.3, 1], "contradicted"), ([0.5, 0.4, 0.9, 1], "inconclusive")],
+)
+def test_strictly_superior_is_the_smallest_gap_over_costs_with_draws(a, expected):
+    (row,) = evaluated(curve(TD0, a), curve(CE, [0.2, 0.4, 0.5, 0.5], DRAWS * 0)).query("claim == 'C14'").itertuples()
+    gap = 100 * min(x - y for x, y in zip(a[:3], (0.2, 0.4, 0.5), strict=True))
+    assert (row.effect, row.low, row.high) == pytest.approx((gap, gap - 0.95, gap + 0.95), abs=1e-5)
+    assert row.verdict == expected
+
+
+def test_detectors_of_one_network_are_compared_draw_by_draw():
+    def found(metric, detector, reads, value):
+        about = {"analysis": "out_of_distribution", "detector": detector, "reads": reads, **OOD}
+        return rows(TD0, metric, [value], DRAWS * 0.1, data="cifar10", **about)
+
+    table = evaluated(
+        found("fpr95", "msp", "all", 0.4),
+        found("fpr95", "msp", "last", 0.6),
+        found("auroc", "msp", "all", 0.9),
+        found("auroc", "msp", "last", 0.95),
+        found("auroc", "baseline", "last", 0.8),
+    ).query("claim == 'C19' and label != ''")
+    assert list(table.effect) == pytest.approx([20, 0.1])
+    assert list(table.low) == pytest.approx([20, 0.1], abs=1e-5)  # the same draws of the same images
+    assert list(table.paper) == pytest.approx([16.6, 0.007])
+    assert set(table.b) == {""}
+
+
+def test_a_relative_effect_is_a_fraction_of_the_other_network():
+    about = {"data": "terriers", "rule": "threshold", **SPEED}
+    cost = [rows(each, "cost_to_accuracy_50", [v], None, **about) for each, v in ((TD0, 3.0), (EXITS, 4.0))]
+    row = evaluated(*cost).query("claim == 'C20'").iloc[0]
+    assert (row.effect, row.paper, row.unit, row.verdict) == (pytest.approx(25), pytest.approx(13), "%", "not measured")
+    cost = [rows(each, "cost_to_accuracy_50", [v], v * (DRAWS + 1), **about) for each, v in ((TD0, 3.0), (EXITS, 4.0))]
+    row = evaluated(*cost).query("claim == 'C20'").iloc[0]
+    assert (row.low, row.high, row.verdict) == (pytest.approx(25), pytest.approx(25), "supported")
+
+
+def test_training_time_is_claimed_to_be_in_a_range():
+    hours = [
+        rows(each, "training_hours", [v, v, v], None, analysis="run_time", data="tinyimagenet")
+        for each, v in ((TD0, 1.3), (CE, 1.0))
+    ]
+    row = evaluated(*hours).query("claim == 'C22'").iloc[0]
+    assert (row.effect, row.verdict, row.claimed) == (pytest.approx(30), "supported", "+22 to +36")
+    assert row.paper == pytest.approx(100 * (1.97 / 1.45 - 1))
+
+
+def test_p_values_are_claimed_to_be_below_one_in_a_thousand():
+    for value, expected in ((1e-9, "supported"), (0.02, "contradicted")):
+        found = rows(TD0, "rho_p", [value], DRAWS * 1e-10, data="cifar10", measure="C-score", split="validation")
+        row = evaluated(found).query("claim == 'C18'").iloc[0]
+        assert (row.verdict, row.claimed, row.paper) == (expected, "below 0.001", 0.001)
+
+
+def test_kernels_and_depths_are_claimed_not_to_matter():
+    fine = {"kernel": "ews:0.9", "time": "fine", "steps": 70, **SPEED}
+    both = rows(TD0, "accuracy", [0.9] * 3, **SPEED), rows(TD0, "accuracy", [0.902] * 3, items="j", **fine)
+    row = evaluated(*both).query("claim == 'C21'").iloc[0]
+    assert (row.effect, row.verdict, row.claimed) == (pytest.approx(0.2), "supported", "-1 to +1")
+    deep = rows(TD0, "accuracy", [0.95] * 3, arch="resnet34", config="d", steps=17, **SPEED)
+    row = evaluated(both[0], deep).query("claim == 'C21'").iloc[0]
+    assert (row.a, row.effect, row.verdict) == ("CascadedTD(0), resnet34", pytest.approx(5), "contradicted")
+    rho = [
+        rows(each, "rho", [v], DRAWS * 0.1, measure="centrality", kernel="ews:0.8", time="fine", steps=35)
+        for each, v in ((TD0, 0.5), (CE, 0.2))
+    ]
+    row = evaluated(*rho).query("claim == 'C21'").iloc[0]
+    assert (row.effect, row.label) == (
+        pytest.approx(0.3),
+        "Spearman's rho of centrality with negative latency, alpha 0.8",
+    )
+
+
+def test_a_result_that_is_robust_to_theta_holds_at_every_threshold():
+    def rho(network, *values):
+        points = {"measure": "centrality", "time": "fine", "kernel": "ews:0.9"}
+        return [rows(network, "rho_by_theta", [v], DRAWS * 0.1, x=x, **points)[0] for x, v in enumerate(values)]
+
+    for values, effect, expected in (((0.4, 0.5), 0.2, "supported"), ((0.4, 0.1), -0.2, "contradicted")):
+        row = evaluated(rho(TD0, *values), rho(CE, 0.2, 0.3)).query("claim == 'C21'").iloc[0]
+        assert (row.effect, row.verdict) == (pytest.approx(effect), expected)
+
+
+def test_an_ambiguous_number_of_the_paper_has_two_readings():
+    about = {"data": "terriers", "metric": "accuracy", **SPEED}
+    row = evaluated(*(rows(each, values=[0.5], **about) for each in (TD0, TD1))).iloc[0]
+    assert (row.paper, row.paper_alternative) == pytest.approx((7.4, 4.0))
 
 
 def test_where_the_paper_has_other_data_its_effect_is_named_after_them():
@@ -215,12 +349,16 @@ def test_every_claim_has_a_row_whatever_was_measured():
     assert table.verdict.eq("not measured").all()
     assert list(table.command) == [f"cascaded reproduce {' '.join(names)}" for names in EXPERIMENTS.values()]
     assert {claim.claim for claim in CLAIMS} == set(STATEMENTS) == set(EXPERIMENTS)
+    assert {claim.metric for claim in CLAIMS} <= set(METRICS)
+    assert {name for names in EXPERIMENTS.values() for name in names} <= set(KNOWN)
 
 
 def test_every_number_of_the_paper_has_the_columns_of_the_table():
     values = load_values()
-    assert set(values.columns) <= {*COLUMNS, "source"}
-    assert not values.duplicated([name for name in values.columns if name not in ("value", "source")]).any()
+    assert set(values.columns) <= {*COLUMNS, "sem", "alternative", "source"}
+    assert not values.duplicated(
+        [name for name in values.columns if name not in ("value", "sem", "alternative", "source")]
+    ).any()
     assert values.value.notna().all()
     assert values.source.notna().all()
 

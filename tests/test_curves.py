@@ -211,6 +211,11 @@ def test_draws_are_the_numbers_of_the_drawn_items(trace, seed):
             row = rows[(rows.metric == metric) & (rows.rule == rule)].iloc[0]
             expected = value_of(again, metric, rule=rule)
             assert row.draws[drawn] == pytest.approx(expected, rel=1e-5, abs=1e-6, nan_ok=True)
+        points = rows[(rows.metric == "accuracy_at_cost") & rows.draws.notna()]
+        at_cost = curve_of(again, "accuracy_at_cost", rule="threshold", unit="steps")
+        expected = [at_cost[x] for x in points.x]
+        assert [each[drawn] for each in points.draws] == pytest.approx(expected, abs=1e-6)
+        assert len(points) == min(21, -(-len(at_cost) // 5))
 
 
 def test_bad_input_is_refused():

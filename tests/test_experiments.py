@@ -10,7 +10,7 @@ import tyro
 from cascaded.cli.main import COMMANDS
 from cascaded.errors import InputError
 from cascaded.paper.commands import commands
-from cascaded.paper.experiments import DEMO, EXPERIMENTS, SHIPPED, Network, find_experiment
+from cascaded.paper.experiments import DEMO, EXPERIMENTS, SETS, SHIPPED, Network, find_experiment
 from cascaded.paper.reproduce import Reproduction
 from cascaded.paper.scales import DEMO_SCALE, LAPTOP, PAPER, QUICK_DEMO, SCALES
 from cascaded.results.metrics import METRICS
@@ -67,6 +67,34 @@ def test_recordings_are_possible_and_none_is_made_twice(work):
             assert config.time == "coarse" or not network.is_serial
             assert network.noise in (None, config.noise)
             assert config.data not in (network.data,)
+
+
+def test_serial_ce_is_cascaded_ce_under_the_serial_schedule():
+    """On clean images, and on every noisy frame (SerialCEx9): no network is trained for either."""
+    assert "serial-ce" not in {network.method for network in EVERY}
+    for name in ("speed-accuracy", "deadline", "noise-persistent", "noise-transient"):
+        experiment = EXPERIMENTS[name]
+        serial = {
+            network.method
+            for network in experiment.networks
+            for config in PAPER.recordings(network, experiment)
+            if config.schedule == "serial"
+        }
+        assert serial == {"cascaded-ce"}
+        assert {network.data for network in experiment.networks} == ({"cifar10"} if "noise" in name else set(SETS))
+
+
+def test_what_the_audit_found_missing_is_declared():
+    networks = {name: {(each.data, each.name) for each in EXPERIMENTS[name].networks} for name in EXPERIMENTS}
+    assert len({name for data, name in networks["speed-accuracy"] if data == "cifar100"}) == 5  # and SerialCE
+    assert {data for data, _ in networks["images"]} == {"cifar10", "cifar100"}
+    assert {name for _, name in networks["stopping"]} == {"cascaded-td-lam0", "cascaded-ce"}
+    assert {data for data, _ in networks["run-time"]} == set(SETS)
+    kernels = {(each.kernel, each.steps) for each in EXPERIMENTS["alpha"].recordings}
+    assert kernels == {("ews:0.8", 35), ("ews:0.95", 140)}
+    deep = [network for network in EXPERIMENTS["depth"].networks if network.arch == "resnet34"]
+    assert {network.part for network in deep} == {"cifar10-resnet34"}
+    assert {PAPER.config(network).arch for network in deep} == {"resnet34"}
 
 
 def test_the_demo_evaluates_the_shipped_networks_on_the_sample():

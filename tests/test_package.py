@@ -38,7 +38,7 @@ ROOMS = [  # each imports from those before it alone
 
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
-    "cascade": 950,
+    "cascade": 1_000,
     "models": 210,
     "losses": 180,
     "data": 1_560,
@@ -50,12 +50,12 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "report": 650,
     "hub": 380,
     "runtime": 350,
-    "paper": 920,
+    "paper": 1_050,
     "bench": 330,
     "cli": 1_420,
     "scripts": 290,
 }
-LIMIT = 12_000
+LIMIT = 12_400
 
 
 def modules():

@@ -82,12 +82,15 @@ def test_persistent_noise_is_a_sequence_of_noisy_frames(run, pixels, kernel, noi
 
 
 @torch.no_grad()
-def test_the_serial_schedule_processes_every_frame_in_full(serial_run, pixels):
-    plain = serial_run.net.serial().eval()
-    (logits,) = presented(persistent("perlin", steps=4), serial_run, pixels)
-    assert close(logits, torch.stack([plain(frame) for frame in noisy(serial_run, "perlin", pixels, 4)]))
-    clean, frames = serial_run.normalised(pixels), noisy(serial_run, "perlin", pixels, 3)
-    for count, logits in zip((1, 3), presented(transient("perlin", (1, 3), 2), serial_run, pixels), strict=True):
+@pytest.mark.parametrize("method", ["serial-ce", "cascaded-ce"])  # SerialCEx9 has the weights of CascadedCE
+def test_the_serial_schedule_processes_every_frame_in_full(tiny_run, pixels, method):  # noqa: F811
+    run = load_run(tiny_run(method))
+    plain = run.net.serial().eval()
+    (logits,) = presented(persistent("perlin", steps=4, schedule="serial"), run, pixels)
+    assert close(logits, torch.stack([plain(frame) for frame in noisy(run, "perlin", pixels, 4)]))
+    clean, frames = run.normalised(pixels), noisy(run, "perlin", pixels, 3)
+    config = transient("perlin", (1, 3), 2, schedule="serial")
+    for count, logits in zip((1, 3), presented(config, run, pixels), strict=True):
         sequence = [clean, clean, *frames[:count], clean, clean]
         assert close(logits, torch.stack([plain(frame) for frame in sequence]))
 

@@ -74,7 +74,9 @@ def test_rho_is_scipys_of_negative_latency(seed):
     latency, scores = random.integers(1, 9, 30).astype(float), random.normal(size=30)
     latency[:3] = math.inf
     rows = prototypicality(made(30), {"c-score": scores}, latency=latency, draws=2)
-    assert value_of(rows, "rho", measure="c-score") == pytest.approx(stats.spearmanr(-latency, scores).statistic)
+    expected = stats.spearmanr(-latency, scores)
+    assert value_of(rows, "rho", measure="c-score") == pytest.approx(expected.statistic)
+    assert value_of(rows, "rho_p", measure="c-score") == pytest.approx(expected.pvalue)
 
 
 def test_items_without_a_score_are_left_out():

@@ -26,6 +26,8 @@ from cascaded.traces.trace import Trace, Unit
 
 GRID = 101
 """Costs at which a curve is evaluated: the same ones for all seeds, so that means over seeds are of equal costs."""
+EVERY = 5
+"""Every fifth of these costs has draws, enough to compare two curves at all costs; all would make files large."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +121,16 @@ def _add_rules(
     grid = np.unique(np.linspace(cost[0], cost[-1], GRID))
     for rule, curve_of in drawn.items():
         curve = curve_of(np.ones(n, np.int64))
-        rows.curve("accuracy_at_cost", grid, map(curve.accuracy_at, grid), rule=rule, unit=unit)
+        draws = _drawn(rows, curve_of, grid[::EVERY], n) if (rule, unit) == ("threshold", "steps") else None
+        rows.curve("accuracy_at_cost", grid, map(curve.accuracy_at, grid), draws, rule=rule, unit=unit)
         if unit == "steps":
             rows.numbers(partial(_numbers_of, rule, drawn, n), rule=rule)
+
+
+def _drawn(rows: Rows, curve_of: CurveOf, costs: np.ndarray, n: int) -> dict[float, np.ndarray]:
+    """The accuracy at each of some costs, in every draw."""
+    curves = rows.drawn(lambda items: curve_of(np.bincount(items, minlength=n)))
+    return {cost: np.array([curve.accuracy_at(cost) for curve in curves], np.float32) for cost in costs.tolist()}
 
 
 def _numbers_of(rule: str, drawn: dict[str, CurveOf], n: int, items: Int64[np.ndarray, "items"]) -> dict[str, float]:

@@ -15,8 +15,9 @@ from jaxtyping import Float, Float64, Int
 
 from cascaded.analysis.latency import selection_latency
 from cascaded.analysis.outputs import check_in_distribution
-from cascaded.analysis.ranks import on_ranks
-from cascaded.analysis.rows import DRAWS, Rows
+from cascaded.analysis.ranks import on_ranks, p_of_rho
+from cascaded.analysis.rows import DRAWS, Rows, Statistics
+from cascaded.analysis.statistics import Statistic
 from cascaded.errors import InputError
 from cascaded.traces.trace import Trace
 
@@ -68,7 +69,7 @@ def prototypicality(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Correlate latency with how typical items are: Spearman's rho of negative latency with each measure.
+    """Correlate latency with how typical items are: Spearman's rho of negative latency with each measure, and its p.
 
     `latency_by_decile` is the mean latency of each tenth of the items, from the least typical to the most typical ones;
     an item that never settles counts as one step more than there are.
@@ -90,11 +91,21 @@ def prototypicality(
     for name, scores in measures.items():
         there = ~np.isnan(scores)
         rows = Rows(int(there.sum()), draws, seed)
-        rows.number("rho", on_ranks(-latency[there], scores[there]), measure=name)
+        rows.numbers(_with_p(on_ranks(-latency[there], scores[there])), measure=name)
         deciles = _deciles(np.minimum(latency[there], trace.steps + 1), scores[there])
         rows.curve("latency_by_decile", np.arange(1, len(deciles) + 1), deciles, measure=name)
         tables.append(rows.table())
     return pd.concat(tables, ignore_index=True) if tables else Rows(1).table()
+
+
+def _with_p(rho: Statistic) -> Statistics:
+    """Rho and its p value: also of every draw, so that p has an interval."""
+
+    def numbers(items: Int[np.ndarray, "items"]) -> dict[str, float]:
+        value = rho(items)
+        return {"rho": value, "rho_p": p_of_rho(value, len(items))}
+
+    return numbers
 
 
 def threshold_sweep(

@@ -41,9 +41,9 @@ def reproduce(
     """Reproduce tables and figures of the paper: train, record, analyze, draw.
 
     NAME is table-lambda, speed-accuracy, deadline, serial-td0, images, prototypicality, taxonomy, noise-persistent,
-    noise-transient, ood, stopping, terriers or run-time. `claims` compares everything that was reproduced with the
-    paper's seven claims; in a clone of the repository, and before anything is reproduced, it prints the results that
-    come with it. `all` is every experiment and the claims.
+    noise-transient, ood, stopping, terriers, alpha, depth or run-time. `claims` compares everything that was reproduced
+    with the claims of the paper; in a clone of the repository, and before anything is reproduced, it prints the results
+    that come with it. `all` is every experiment and the claims.
 
     Networks are shared between experiments, in OUT/runs; tables and figures are in OUT/results. If it is interrupted,
     run the same command again to resume.
@@ -157,10 +157,18 @@ def claims_table(claims: pd.DataFrame) -> Table:
     for row in claims.to_dict("records"):
         cells = {name: escape(cell) for name, cell in claim_cells(row).items()}
         if row["command"]:
-            cells["measured"] = escape(f"not reproduced yet: {typed(row['command'])}")
+            cells["measured"] = "not reproduced yet"
         color = COLORS.get(row["verdict"])
         lines.append({**cells, "verdict": f"[{color}]{row['verdict']}[/]"} if color else cells)
     return table(lines, "the paper's claims")
+
+
+def _print_claims(claims: pd.DataFrame, options: str, console: Console) -> None:
+    """The table, and the commands that measure what is missing, each on a line of its own so that it can be copied."""
+    console.print(claims_table(claims))
+    missing = claims[claims["command"] != ""]
+    for command, names in missing.groupby("command", sort=False)["claim"].agg(", ".join).items():
+        print_line(console, f"to measure {names}: {typed(str(command))}{options}")
 
 
 def _show_claims(scale: str, out: Path, is_default: bool, console: Console) -> None:
@@ -170,12 +178,12 @@ def _show_claims(scale: str, out: Path, is_default: bool, console: Console) -> N
 
     folder = find_published(scale) if is_default and not has_results(out / RUNS) else None
     if folder is not None:
-        console.print(claims_table(read_claims(folder / CLAIMS_FILE)))
+        _print_claims(read_claims(folder / CLAIMS_FILE), "", console)
         print_line(console, f"these results come with the repository, in {folder}; nothing is reproduced in {out} yet")
         print_line(console, f"next: {program()} reproduce table-lambda --scale {scale}")
         return
     claims = claims_of(out / RUNS, scale)
-    console.print(claims_table(claims))
+    _print_claims(claims, "" if is_default else f" --out {shlex.quote(out.as_posix())}", console)
     print_line(console, f"wrote {write_claims(claims, out / RESULTS / CLAIMS_FILE)}")
 
 

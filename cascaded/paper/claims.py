@@ -1,159 +1,48 @@
-"""The paper's claims: a metric and two queries each. A positive effect agrees with the paper.
+"""Evaluate the paper's claims: the effect of each measurement, its interval and a verdict. A positive effect agrees.
 
-The verdict follows from the 95 % interval of the effect:
+A claim says in which range its effect lies: above 0; for a claim of no difference, within a margin around 0. The
+verdict follows from the 95 % interval of the effect:
 
-    supported       low > 0
-    contradicted    high < 0
-    inconclusive    low <= 0 <= high
+    supported       the interval lies in the range
+    contradicted    the interval lies outside
+    inconclusive    one part of it does
     not measured    no effect, no interval, too few images, or networks that were not trained with the noise
-
-A claim of no difference is tested for equivalence: supported if the interval lies within -margin..margin, contradicted
-if it lies outside, inconclusive otherwise.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
-from cascaded.paper.values import in_paper, load_values
+from cascaded.paper.ledger import CLAIMS, EXPERIMENTS, STATEMENTS, Claim
+from cascaded.paper.values import in_paper, load_values, readings
 from cascaded.results.compare import CONDITION, SETTING, difference, estimates
-from cascaded.results.metrics import METRICS
+from cascaded.results.metrics import METRICS, Metric
 from cascaded.results.names import display_name
+from cascaded.results.table import COLUMNS as TABLE
 
 Verdict = Literal["supported", "contradicted", "inconclusive", "not measured"]
 VERDICTS: tuple[Verdict, ...] = ("supported", "contradicted", "inconclusive", "not measured")
-MARGINS = {"accuracy": 0.01, "rho": 0.05}
-"""Differences that count as none, by metric; fixed before results were seen."""
 FEWEST_IMAGES = 100
 """With fewer images a claim has no verdict."""
-
-STATEMENTS = {
-    "C1": "A lambda below 1 ends more accurate than lambda 1.",
-    "C2": "CascadedTD lies above the Shallow-Deep network in speed and accuracy; one head beats many for cascaded "
-    "networks, many beat one for serial ones.",
-    "C3": "TD stratifies latency by prototypicality more than CE does.",
-    "C4": "The coarse class is predicted before the fine one, and sooner with TD.",
-    "C5": "TD suppresses noise that removes information, persistent and transient.",
-    "C6": "All steps detect out-of-distribution images better than the last step.",
-    "C7": "The learned stopper and the confidence threshold beat the deadline.",
-}
-EXPERIMENTS = {
-    "C1": ("table-lambda",),
-    "C2": ("speed-accuracy",),
-    "C3": ("prototypicality",),
-    "C4": ("taxonomy",),
-    "C5": ("noise-persistent", "noise-transient"),
-    "C6": ("ood",),
-    "C7": ("stopping",),
-}
-"""The experiments that measure a claim, by the names that `cascaded reproduce` accepts."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One measurement behind a claim.
-
-    Attributes:
-        claim: `C1` to `C7`.
-        label: What is measured.
-        metric: Which metric of the results table.
-        where: A pandas query that selects the rows: analysis, rule, measure, noise.
-        a: A query that selects the networks that the claim is about.
-        b: A query that selects those they are compared with; None if the metric itself is the effect.
-        sign: -1 if less is better.
-        no_difference: Whether the paper finds no difference.
-        prefer: Values of columns that are used where the data have them, such as the time that the paper measures in.
-    """
-
-    claim: str
-    label: str
-    metric: str
-    where: str
-    a: str
-    b: str | None = None
-    sign: int = 1
-    no_difference: bool = False
-    prefer: Mapping[str, str] = field(default_factory=dict)
-
-
-def _td(lam: float, method: str = "cascaded-td") -> str:
-    return f"method == '{method}' and lam == {lam} and schedule == '{method.partition('-')[0]}'"
-
-
-TD0, TD1, BELOW_1 = _td(0), _td(1), "method == 'cascaded-td' and lam < 1 and schedule == 'cascaded'"
-CE = "method == 'cascaded-ce' and schedule == 'cascaded'"
-SERIAL_CE = "method in ('cascaded-ce', 'serial-ce') and schedule == 'serial'"
-MANY_HEADS = _td(1, "serial-td-multihead")
-SHALLOW_DEEP = "method in ('serial-td-multihead', 'shallow-deep') and lam == 1 and schedule == 'serial'"
-LOSSY = ("focus", "occlusion", "perlin", "resolution")
-"""The noises that remove information; rotation and translation only move it."""
-MEASURES = {"centrality": "validation", "C-score": "validation", "human agreement": "test", "typicality": "test"}
-"""Measures of prototypicality, with the split that the paper reads each from; typicality is of embedded data only."""
-TEST = {"split": "test"}
-COARSE, AREA = {"time": "coarse", **TEST}, "area under the speed-accuracy curve, confidence threshold"
-SPEED, TAXONOMY = "analysis == 'speed_accuracy'", "analysis == 'taxonomic_compliance'"
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim("C1", "accuracy at the last step", "accuracy", SPEED, BELOW_1, TD1, prefer=COARSE),
-    *(
-        Claim("C2", AREA, "area", f"{SPEED} and rule == 'threshold'", a, b, prefer=COARSE)
-        for a, b in ((TD0, SHALLOW_DEEP), (TD0, _td(0, "cascaded-td-multihead")), (MANY_HEADS, _td(1, "serial-td")))
-    ),
-    *(
-        Claim(
-            "C3",
-            f"Spearman's rho of {measure} with negative latency",
-            "rho",
-            f"measure == '{measure}'",
-            TD0,
-            CE,
-            no_difference=measure == "human agreement",
-            prefer={"time": "fine", "split": split},
-        )
-        for measure, split in MEASURES.items()
-    ),
-    Claim("C4", "mean compliance above chance", "compliance_above_chance", TAXONOMY, TD0, prefer=COARSE),
-    Claim("C4", "first step with a compliance of .35", "first_step_at_0.35", TAXONOMY, TD0, CE, -1, prefer=COARSE),
-    Claim("C4", "mean compliance over steps", "compliance_mean", TAXONOMY, TD0, CE, prefer=COARSE),
-    *(
-        Claim("C5", label, metric, f"analysis == '{analysis}' and noise == '{noise}'", TD0, b, sign, prefer=TEST)
-        for analysis, metric, sign, label in (
-            ("persistent_noise", "accuracy", 1, "accuracy under persistent noise"),
-            ("transient_noise", "dip", -1, "dip of confidence under transient noise"),
-        )
-        for noise in LOSSY
-        for b in (CE, SERIAL_CE)
-    ),
-    *(
-        Claim("C6", f"AUROC gain, {detector}", "auroc_gain", f"detector == '{detector}' and ood_data == 'mean'", TD0)
-        for detector in ("msp", "entropy", "softmax", "logits")
-    ),
-    *(
-        Claim("C7", f"area above deadline, {label}", "area_above_deadline", query, TD0, prefer=TEST)
-        for label, query in (
-            ("confidence threshold", f"{SPEED} and rule == 'threshold'"),
-            ("learned stopper", "analysis == 'learned_stopper' and rule == 'stopper'"),
-        )
-    ),
-)
 COLUMNS = [
-    *("claim", "statement", "label", "metric", "data", "split", "time", "noise", "n_items", "a", "b"),
-    *("effect", "low", "high", "unit", "interval_over", "n_seeds", "paper", "paper_data", "verdict", "note", "runs"),
-    "command",
+    *("claim", "statement", "label", "metric", "data", "split", "time", "noise", "n_items", "a", "b", "claimed"),
+    *("effect", "low", "high", "unit", "interval_over", "n_seeds", "paper", "paper_alternative", "paper_data"),
+    *("verdict", "note", "runs", "command"),
 ]
-TEXT = ["label", "metric", "data", "split", "time", "noise", "a", "b", "unit", "interval_over", "paper_data", "note"]
+TEXT = ["label", "metric", "data", "split", "time", "noise", "a", "b", "claimed", "unit", "interval_over"]
+TEXT += ["paper_data", "note"]
 
 
 def evaluate(df: pd.DataFrame) -> pd.DataFrame:
     """Every measurement behind every claim, one row each; one row that says so for a claim that was not measured."""
-    numbers = df[df["x"].isna()]
     rows = []
     for claim, statement in STATEMENTS.items():
-        found = [row for each in CLAIMS if each.claim == claim for row in _measurements(each, numbers)]
+        found = [row for each in CLAIMS if each.claim == claim for row in _measurements(each, df)]
         rows += [{"statement": statement, **_filled(row)} for row in found or [_not_measured(claim)]]
     return pd.DataFrame(rows, columns=pd.Index(COLUMNS))
 
@@ -163,13 +52,14 @@ def _filled(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **{name: row[name] if isinstance(row.get(name), str) else "" for name in TEXT}}
 
 
-def _measurements(claim: Claim, numbers: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """The effects of a claim: networks that differ in their method only, on the same images."""
-    rows = _query(numbers[numbers["metric"] == claim.metric], claim.where)
-    alike = list(dict.fromkeys([*SETTING, "config"]))
-    for _, group in _preferred(rows, claim.prefer).groupby(alike, dropna=False):
-        others = [None] if claim.b is None else _conditions(_query(group, claim.b))
-        for a in _conditions(_query(group, claim.a)):
+def _measurements(claim: Claim, df: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The effects of a claim: networks that differ in what it compares only, on the same images."""
+    rows = df[(df["metric"] == claim.metric) & (df["x"].notna() == claim.at_every_x)]
+    rows = _preferred(_query(rows, claim.where), claim.prefer)
+    alike = [name for name in dict.fromkeys([*SETTING, "config", "width", "train_noise"]) if name not in claim.across]
+    for _, group in rows.groupby(alike, dropna=False):
+        others = [None] if claim.b is None else _conditions(claim, _query(group, claim.b))
+        for a in _conditions(claim, _query(group, claim.a)):
             for b in others:
                 if row := _measurement(claim, a, b):
                     yield row
@@ -187,56 +77,98 @@ def _preferred(rows: pd.DataFrame, prefer: Mapping[str, str]) -> pd.DataFrame:
     return rows
 
 
-def _conditions(rows: pd.DataFrame) -> list[pd.DataFrame]:
-    by = [name for name in CONDITION if name != "config"]
+def _conditions(claim: Claim, rows: pd.DataFrame) -> list[pd.DataFrame]:
+    by = [name for name in dict.fromkeys([*CONDITION, *claim.across]) if name != "config"]
     return [group for _, group in rows.groupby(by, dropna=False)]
 
 
 def _measurement(claim: Claim, a: pd.DataFrame, b: pd.DataFrame | None) -> dict[str, Any] | None:
     """One effect with its interval and verdict; None if the two networks share no seed."""
-    first, metric = a.iloc[0], METRICS[claim.metric]
-    if b is None:
-        (result,) = estimates(a).to_dict("records")
-        result["effect"] = result["value"]
-    else:
-        result = difference(a, b)
-        if not result["n_seeds"]:
-            return None
-    factor = claim.sign * metric.scale
+    first, unit = a.iloc[0], _unit(claim)
+    result = _effect(claim, a, b)
+    if not result["n_seeds"]:
+        return None
+    factor = claim.sign * unit.scale
     low, high = sorted(factor * result[end] for end in ("low", "high"))
     missing = any(rows["value"].isna().any() for rows in (a, b) if rows is not None)
     note = _note(claim, first, low, missing)
-    paper, paper_data = _paper(claim, first)
     return {
         **{name: first[name] for name in ("metric", "data", "split", "time", "noise", "n_items")},
         "claim": claim.claim,
         "label": claim.label,
         "a": _name(first),
-        "b": None if b is None else _name(b.iloc[0]),
+        "b": None
+        if b is None or _name(b.iloc[0]) == _name(first)
+        else _name(b.iloc[0]),  # the label has the difference
+        "claimed": _claimed(claim, unit),
         "effect": float("nan") if missing else factor * result["effect"] + 0.0,  # adding 0: no zero is negative
         "low": low + 0.0,
         "high": high + 0.0,
-        "unit": "points" if metric.unit == "%" else metric.unit,
+        "unit": unit.unit,
         **{name: result[name] for name in ("interval_over", "n_seeds", "runs")},
-        "paper": factor * paper,
-        "paper_data": paper_data,
-        "verdict": "not measured" if note else verdict(low, high, _margin(claim) * metric.scale),
+        **_paper(claim, first, factor),
+        "verdict": "not measured" if note else verdict(low, high, *(end * unit.scale for end in claim.within)),
         "note": note,
         "command": "",
     }
 
 
-def verdict(low: float, high: float, margin: float = 0.0) -> Verdict:
-    """What an interval says about a claim; a margin above 0 is that of a claim of no difference."""
-    if margin:
-        if -margin < low and high < margin:
-            return "supported"
-        return "contradicted" if low > margin or high < -margin else "inconclusive"
-    return "supported" if low > 0 else "contradicted" if high < 0 else "inconclusive"
+def _unit(claim: Claim) -> Metric:
+    """In which unit, and with which factor, an effect is written down."""
+    metric = METRICS[claim.metric]
+    if claim.relative:
+        return Metric(claim.metric, claim.label, "%", 100)
+    return Metric(metric.name, metric.label, "points" if metric.unit == "%" else metric.unit, metric.scale)
 
 
-def _margin(claim: Claim) -> float:
-    return MARGINS[claim.metric] if claim.no_difference else 0.0
+def _effect(claim: Claim, a: pd.DataFrame, b: pd.DataFrame | None) -> dict[str, Any]:
+    """Effect, interval, number of seeds and runs."""
+    if b is None:
+        (result,) = estimates(a).to_dict("records")
+        return {**result, "effect": result["value"]}
+    if claim.at_every_x:
+        return _smallest(a, b)
+    if claim.relative:  # a / b - 1; the logarithm makes it a difference, also of every draw
+        found = difference(_logarithm(a), _logarithm(b))
+        return {**found, **{name: math.expm1(found[name]) for name in ("effect", "low", "high")}}
+    return difference(a, b)
+
+
+def _smallest(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
+    """The smallest difference of two curves; each end of its interval is the smallest one over all points.
+
+    So the lower end is above 0 only if a is reliably above b at every point, and the upper end is below 0 if there is a
+    point at which a is reliably below b.
+    """
+    drawn = a[a["draws"].notna()]
+    points = [difference(one, b[b["x"] == x]) for x, one in (a if drawn.empty else drawn).groupby("x")]
+    return {**points[0], **{name: min(point[name] for point in points) for name in ("effect", "low", "high")}}
+
+
+def _logarithm(rows: pd.DataFrame) -> pd.DataFrame:
+    draws = [None if each is None else np.log(each) for each in rows["draws"]]
+    return rows.assign(value=np.log(rows["value"]), draws=pd.Series(draws, rows.index, dtype=object))
+
+
+def verdict(low: float, high: float, above: float = 0.0, below: float = math.inf) -> Verdict:
+    """What an interval says about the claim that the effect lies above one number and below another."""
+    if above < low and high < below:
+        return "supported"
+    return "contradicted" if high < above or low > below else "inconclusive"
+
+
+def _claimed(claim: Claim, unit: Metric) -> str:
+    """The range that is claimed, such as `-1 to +1`; empty if it is the usual one, above 0."""
+    above, below = (end * unit.scale for end in claim.within)
+    if (above, below) == (0.0, math.inf):
+        return ""
+    return (
+        f"above {above:+g}"
+        if below == math.inf
+        else f"below {below:g}"
+        if above == -math.inf
+        else f"{above:+g} to {below:+g}"
+    )
 
 
 def _note(claim: Claim, first: pd.Series, low: float, missing: bool) -> str:
@@ -251,27 +183,36 @@ def _note(claim: Claim, first: pd.Series, low: float, missing: bool) -> str:
 
 
 def _name(row: pd.Series) -> str:
-    return display_name(row["method"], row["lam"], row["schedule"], row["noise"])
+    name = display_name(row["method"], row["lam"], row["schedule"], row["noise"])
+    return name if row["arch"] == "resnet18" else f"{name}, {row['arch']}"
 
 
-def _paper(claim: Claim, first: pd.Series) -> tuple[float, str]:
-    """The paper's effect: the same query on its own values, and the data it is of."""
+def _paper(claim: Claim, first: pd.Series, factor: float) -> dict[str, Any]:
+    """The paper's effect: the same queries on its own values. Its text can be ambiguous: then there are two."""
+    nothing = {"paper": math.nan, "paper_alternative": math.nan, "paper_data": ""}
     values = load_values()
-    values = _query(_query(values[values["metric"] == claim.metric], claim.where), "value == value")
-    about = _query(values, claim.a)
-    about = about[about["lam"].eq(first["lam"]) | (about["lam"].isna() & pd.isna(first["lam"]))]
-    if claim.b is not None:
-        against = _query(values, claim.b)
-        about = about.merge(against, on="data", suffixes=("", "_b"))
-        about = about.assign(value=about["value"] - about["value_b"])
-    if about.empty:
-        return float("nan"), ""
-    same = about[about["data"] == in_paper(first["data"])]
-    row = (about if same.empty else same).iloc[0]
-    return float(row["value"]), str(row["data"])
+    one, other = (_effects_in_paper(claim, first, values.assign(value=each)) for each in readings(values))
+    if one.empty:
+        return nothing
+    same = one.index == in_paper(first["data"])
+    data = one.index[same][0] if same.any() else one.index[0]
+    found = {"paper": factor * one[data], "paper_data": data}
+    return {**nothing, **found, **({} if one[data] == other[data] else {"paper_alternative": factor * other[data]})}
+
+
+def _effects_in_paper(claim: Claim, first: pd.Series, values: pd.DataFrame) -> pd.Series:
+    """The effect of networks with the same lambda, by data."""
+    values = values.reindex(columns=[*dict.fromkeys([*values.columns, *TABLE])])  # it has fewer columns than a query
+    values = _query(values[values["metric"] == (claim.paper_metric or claim.metric)], claim.where)
+    a = _query(values, claim.a)
+    a = a[a["lam"].eq(first["lam"]) | (a["lam"].isna() & pd.isna(first["lam"]))].set_index("data")["value"]
+    if claim.b is None or claim.paper_metric:
+        return a
+    b = _query(values, claim.b).set_index("data")["value"]
+    return (a / b - 1 if claim.relative else a - b).dropna()
 
 
 def _not_measured(claim: str) -> dict[str, Any]:
     command = f"cascaded reproduce {' '.join(EXPERIMENTS[claim])}"
-    empty = dict.fromkeys(("effect", "low", "high", "paper"), float("nan"))
+    empty = dict.fromkeys(("effect", "low", "high", "paper", "paper_alternative"), float("nan"))
     return {**empty, "claim": claim, "verdict": "not measured", "note": "", "runs": (), "command": command}

@@ -11,17 +11,25 @@ import pandas as pd
 from cascaded import figures
 from cascaded.data.noise import NOISES
 from cascaded.errors import unknown
+from cascaded.paper.ledger import ALPHAS
 from cascaded.traces.config import RecordingConfig
+from cascaded.training.config import Arch
 from cascaded.training.method import METHODS, MethodName
 
 SETS = ("cifar10", "cifar100", "tinyimagenet")
 LAMBDAS = (0.0, 0.25, 0.5, 0.83, 1.0)
+TERRIER_LAMBDAS = (0.0, 0.25, 0.5, 0.55, 0.83, 1.0)
 FOLDS = 10
 
 COARSE = RecordingConfig()
 SERIAL = RecordingConfig(schedule="serial")
 FINE = RecordingConfig(kernel="ews:0.9", embeddings=True)
 VALIDATION = replace(FINE, split="validation")
+SLOWER_AND_FASTER = tuple(  # steps in proportion to the time constant: 70 for alpha .9
+    replace(config, kernel=f"ews:{alpha}", steps=round(7 / (1 - alpha)))
+    for alpha in ALPHAS
+    for config in (FINE, VALIDATION)
+)
 OOD = tuple(RecordingConfig(data="svhn", split=split, kernel="ews:0.9") for split in ("validation", "test"))
 PERSISTENT = RecordingConfig(noise="occlusion", protocol="persistent")
 TRANSIENT = RecordingConfig(noise="occlusion", protocol="transient")
@@ -39,6 +47,7 @@ class Network:
         folds: Number of folds that it is cross-validated over; None if it is trained once.
         shipped: Name of a network that comes with the package and is not trained here.
         test_data: Data that it is tested on, if they are not `data`.
+        arch: Network architecture.
     """
 
     method: MethodName
@@ -48,12 +57,14 @@ class Network:
     folds: int | None = None
     shipped: str | None = None
     test_data: str | None = None
+    arch: Arch = "resnet18"
 
     @property
     def part(self) -> str:
-        """Folder of the networks that it is compared with: those of the same data and noise."""
+        """Folder of the networks that it is compared with: those of the same data, noise and architecture."""
         folds = None if self.folds is None else f"{self.folds}folds"
-        return "-".join(word for word in (self.data, self.noise, folds) if word)
+        arch = None if self.arch == "resnet18" else self.arch
+        return "-".join(word for word in (self.data, self.noise, arch, folds) if word)
 
     @property
     def name(self) -> str:
@@ -121,20 +132,23 @@ TITLES = {
     "speed-accuracy": "Speed and accuracy of six models with a confidence threshold (figure 4 of the paper)",
     "deadline": "Accuracy per step: one deadline for all images (appendix of the paper)",
     "serial-td0": "Serial networks trained with TD(0) (appendix of the paper)",
-    "images": "Images with low and high latency (figure 2 of the paper)",
+    "images": "Images with low and high latency (figure 2, appendix figure of the paper)",
     "prototypicality": "Latency and prototypicality (table 1 of the paper)",
     "taxonomy": "The coarse class before the fine one (figure 5 of the paper)",
     "noise-persistent": "Persistent noise (table 2, left of the paper)",
     "noise-transient": "Transient noise (table 2, right of the paper)",
     "ood": "Out-of-distribution images detected from the outputs of all steps (figure 7, appendix table of the paper)",
     "stopping": "When to stop: learned stopper, confidence threshold, deadline (appendix of the paper)",
+    "alpha": "Latency and prototypicality with other smoothing (text of the paper)",
+    "depth": "ResNet-34 beside ResNet-18 (appendix of the paper)",
     "terriers": "Ten breeds of terriers in high resolution (appendix of the paper)",
     "run-time": "Training time (appendix table of the paper)",
     "demo": "Networks that come with the package on 1,000 photographs, and one that is trained here",
 }
 FOLDED = TD_CE + tuple(replace(network, folds=FOLDS) for network in TD_CE)
 SERIAL_TD = (*(replace(each, lam=0.0) for each in MULTIHEAD), *MULTIHEAD, *_cascades(*SETS, ce=False))
-TERRIERS = (*_cascades("terriers", lams=(0.0, 0.55, 1.0), ce=False), Network("serial-td-multihead", 1.0, "terriers"))
+TERRIERS = (*_cascades("terriers", lams=TERRIER_LAMBDAS, ce=False), Network("serial-td-multihead", 1.0, "terriers"))
+DEPTHS = (*TD_CE, *(replace(network, arch="resnet34") for network in TD_CE))
 COMPLIANCE = ("first_step_at_0.35", "compliance_mean", "compliance_above_chance")
 SPEED, COSTS, HALF = ("speed_accuracy",), ("area", "cost_to_95"), ("accuracy", "cost_to_accuracy_50")
 AUROC, MEAN = ("auroc", "fpr95"), "ood_data == 'mean'"
@@ -146,7 +160,9 @@ _ALL = (
     Experiment("speed-accuracy", SIX, (COARSE, SERIAL), SPEED, COSTS, "rule == 'threshold'", CURVES),
     Experiment("deadline", SIX, (COARSE, SERIAL), SPEED, COSTS, "rule == 'deadline'", (STEPS,)),
     Experiment("serial-td0", SERIAL_TD, (COARSE,), SPEED, ("accuracy", "area"), "rule != 'deadline'", CURVES),
-    Experiment("images", CIFAR100, (FINE,), ("selection_latency",), ("latency", "theta"), "", (figures.settled,)),
+    Experiment(
+        "images", CIFAR100 + TD_CE, (FINE,), ("selection_latency",), ("latency", "theta"), "", (figures.settled,)
+    ),
     Experiment("prototypicality", FOLDED, (FINE, VALIDATION), ("prototypicality",), ("rho",), "", TYPICALITY, True),
     Experiment("taxonomy", CIFAR100, (COARSE,), ("taxonomic_compliance",), COMPLIANCE, "", (figures.taxonomy,)),
     *(
@@ -159,7 +175,9 @@ _ALL = (
     Experiment("ood", TD, (FINE, VALIDATION, *OOD), ("out_of_distribution",), AUROC, MEAN, (figures.ood,), True),
     Experiment("stopping", TD_CE, (FINE, VALIDATION), ("learned_stopper",), ("area",), "", (figures.stopping_rules,)),
     Experiment("terriers", TERRIERS, (COARSE,), SPEED, HALF, "rule != 'deadline'", (*CURVES, STEPS), True),
-    Experiment("run-time", TD_CE, (), ("run_time",), ("training_hours",)),
+    Experiment("alpha", TD_CE, SLOWER_AND_FASTER, ("prototypicality",), ("rho",)),
+    Experiment("depth", DEPTHS, (COARSE,), SPEED, ("accuracy", "area"), "rule != 'deadline'"),
+    Experiment("run-time", _cascades(*SETS), (), ("run_time",), ("training_hours",)),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 CLAIMS, ALL = "claims", "all"

@@ -92,10 +92,12 @@ def claim_cells(row: Mapping[str, Any]) -> dict[str, str]:
     digits = 2 if row["unit"] else 3
 
     def number(value: float) -> str:
-        return f"{value:+.{digits}f}"
+        return f"{value:+.{digits}f}" if not 0 < abs(value) < 0.0005 else f"{value:+.0e}"
 
-    where = [row["label"], row["noise"], f"{row['data']} {row['split']}".strip(), row["time"]]
+    claimed = f"claimed: {row['claimed']} {row['unit']}".strip() if row["claimed"] else ""
+    where = [row["label"], claimed, row["noise"], f"{row['data']} {row['split']}".strip(), row["time"]]
     other = "" if row["paper_data"] == in_paper(row["data"]) else f" ({row['paper_data']})"
+    readings = [number(row[name]) for name in ("paper", "paper_alternative") if pd.notna(row[name])]
     return {
         "claim": row["claim"],
         "measured": ", ".join(each for each in where if each),
@@ -103,6 +105,6 @@ def claim_cells(row: Mapping[str, Any]) -> dict[str, str]:
         "effect": f"{number(row['effect'])} {row['unit']}".strip() if pd.notna(row["effect"]) else "",
         "95 % interval": f"{number(row['low'])} to {number(row['high'])}" if pd.notna(row["low"]) else "",
         "over": row["interval_over"] if row["interval_over"] != "none" else "",
-        "paper": number(row["paper"]) + other if pd.notna(row["paper"]) else "",
+        "paper": " or ".join(readings) + other if readings else "",
         "verdict": row["verdict"],
     }

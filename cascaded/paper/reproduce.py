@@ -230,7 +230,7 @@ def _noting(notes: list[str], name: str) -> Iterator[None]:
 
 
 def results_of(work: Reproduction) -> pd.DataFrame:
-    """The rows of an experiment, whatever else was recorded of the same networks: those of its schedules and times."""
+    """The rows of an experiment: those of its schedules, times and kernels, whatever else was recorded."""
     df = load(work.places(folds=False), *work.experiment.analyses)
     if folds := work.places(folds=True):  # every training image is a validation image of one fold
         df = pd.concat([df[df["split"] != "validation"], load(folds, *work.experiment.analyses)], ignore_index=True)
@@ -240,7 +240,8 @@ def results_of(work: Reproduction) -> pd.DataFrame:
     if not any(schedule == "serial" for _, schedule in recorded):
         df = df[df["method"].str.startswith("serial") | (df["schedule"] != "serial")]
     times = {"coarse" if schedule == "serial" else time for time, schedule in recorded}
-    return df[df["time"].isin(times) | df["time"].isna()]
+    kernels = {"none", *(each.kernel for each in work.experiment.recordings)}
+    return df[df["time"].isna() | (df["time"].isin(times) & df["kernel"].isin(kernels))]
 
 
 def table_of(df: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:

@@ -80,7 +80,7 @@ class Scale:
         changes = dict(self.noise_changes) if network.noise else {}
         if network.data == "terriers":
             changes["batch_size"] = min(self.recipe.batch_size, TERRIER_BATCH)
-        about = {"data": network.data, "method": network.method, "lam": network.lam, "noise": network.noise}
+        about = {name: getattr(network, name) for name in ("data", "method", "lam", "noise", "arch")}
         return replace(self.recipe, **about, seed=seed, **changes)
 
     def recordings(self, network: Network, experiment: Experiment) -> list[RecordingConfig]:
@@ -99,7 +99,7 @@ class Scale:
         if config.noise:
             sized = replace(config, noise=network.noise or config.noise, trials=self.trials)
             return [replace(sized, max_images=self.noise_images, data=network.test_data)]
-        sized = replace(config, steps=self.fine_steps) if fine else config
+        sized = replace(config, steps=config.steps or self.fine_steps) if fine else config
         if config.data:
             sized = replace(sized, max_images=self.ood_images)
             return [

@@ -17,8 +17,16 @@ KEYS += ["rule", "measure", "detector", "reads", "ood_data"]
 
 @cache
 def load_values() -> pd.DataFrame:
-    """One row per number, in the units of the results table: accuracies are fractions. Do not change it in place."""
+    """One row per number, in the units of the results table: accuracies are fractions. Do not change it in place.
+
+    `sem` is the paper's standard error, `alternative` the other reading where its text is ambiguous.
+    """
     return pd.read_csv(FILE)
+
+
+def readings(values: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """The numbers as we read the paper, and with the other reading where its text is ambiguous."""
+    return values["value"], values["alternative"].fillna(values["value"])
 
 
 def in_paper(data: str) -> str:

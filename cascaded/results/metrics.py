@@ -58,6 +58,7 @@ _ALL = (
     _percent("unsettled_fraction", "images that never settle", higher_is_better=False),
     _percent("settled", "images settled"),
     Metric("rho", "Spearman's rho with negative latency", higher_is_better=True),
+    Metric("rho_p", "p value of Spearman's rho", higher_is_better=False),
     Metric("rho_by_theta", "Spearman's rho with negative latency", higher_is_better=True),
     Metric("rho_by_unsettled", "Spearman's rho with negative latency", higher_is_better=True),
     Metric("latency_by_decile", "mean selection latency", "steps", higher_is_better=False),

@@ -43,9 +43,9 @@ LATENCY = ("unsettled_fraction",)
 METACOG = ("epochs", "metacog_trials", "metacog_standardize")
 
 ANALYSES: dict[str, Analysis] = {
-    "speed_accuracy": Analysis("accuracy per step, and against cost under stopping rules", (COARSE,)),
+    "speed_accuracy": Analysis("accuracy per step, and against cost under stopping rules", (COARSE,), version=2),
     "selection_latency": Analysis("step from which the prediction stays above a threshold", (FINE,), LATENCY),
-    "prototypicality": Analysis("rank correlation of latency with typicality", (EMBEDDINGS,), LATENCY, 2),
+    "prototypicality": Analysis("rank correlation of latency with typicality", (EMBEDDINGS,), LATENCY, 3),
     "taxonomic_compliance": Analysis("wrong predictions that are of the right coarse class", (COARSE,), version=2),
     "persistent_noise": Analysis("accuracy under noise on every frame", (PERSISTENT,)),
     "transient_noise": Analysis("drop of confidence during and after some noisy frames", (TRANSIENT,)),
