@@ -117,7 +117,5 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
 def test_images_of_other_classes_are_refused(run):
     images = replace(load("digits", "test"), name="strange", classes=tuple("abcdefghij"))
     source = provenance(run, images, torch.arange(5))
-    with pytest.raises(
-        InputError, match=r"strange has other classes than .* was trained on.*: leave out --activations"
-    ):
-        record_activations(run, images, config_of(run), source)
+    message = r"strange has other classes than .* was trained on.*: leave out --activations"
+    refused(message, record_activations, run, images, config_of(run), source)
