@@ -9,7 +9,6 @@ import torch
 
 from cascaded.cascade.film import still
 from cascaded.data.sources import load
-from cascaded.errors import InputError
 from cascaded.traces.activations import load_activations, save_activations
 from cascaded.traces.capture import compute_activations, convergence_of, record_activations, serial_stages, stages_of
 from cascaded.traces.config import Provenance, RecordingConfig
@@ -17,6 +16,7 @@ from cascaded.traces.protocols import make_protocol
 from cascaded.traces.record import provenance, record
 from cascaded.traces.store import load_trace
 from cascaded.training.load import load_run
+from tests.refused import refused
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 
@@ -109,17 +109,13 @@ def test_recording_takes_the_same_number_per_class_and_skips_finished_files(run)
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
-        load_activations(tmp_path / "none")
+    refused("cannot be read", load_activations, tmp_path / "none")
     (tmp_path / "odd").write_bytes(b"what is this")
-    with pytest.raises(InputError, match="record it again with --activations"):
-        load_activations(tmp_path / "odd")
+    refused("record it again with --activations", load_activations, tmp_path / "odd")
 
 
 def test_images_of_other_classes_are_refused(run):
     images = replace(load("digits", "test"), name="strange", classes=tuple("abcdefghij"))
     source = provenance(run, images, torch.arange(5))
-    with pytest.raises(
-        InputError, match=r"strange has other classes than .* was trained on.*: leave out --activations"
-    ):
-        record_activations(run, images, config_of(run), source)
+    message = r"strange has other classes than .* was trained on.*: leave out --activations"
+    refused(message, record_activations, run, images, config_of(run), source)

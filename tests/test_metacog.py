@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from cascaded.analysis.metacog import MetaCog, MetaCogConfig, train_metacog
-from cascaded.errors import InputError
 from cascaded.training.seeds import generator_at
+from tests.refused import refused
 
 QUICK = MetaCogConfig(hidden=16, epochs=30, batch_size=32)
 
@@ -100,17 +100,21 @@ def test_features_are_raw_or_standardized_and_constant_ones_are_only_centered():
     assert seen[:, 2].abs().max() < 0.01
 
 
+def test_scores_of_many_items_are_those_of_each(monkeypatch):
+    x, known = blobs(items=60)
+    net = train_metacog(x, known, QUICK)
+    alone = np.concatenate([net.scores(each[None]) for each in x])
+    monkeypatch.setattr("cascaded.analysis.metacog.CHUNK", 7)  # the last chunk has 4 items
+    assert net.scores(x) == pytest.approx(alone, rel=1e-5)
+
+
 @pytest.mark.parametrize("option", [{"hidden": 0}, {"dropout": 1.0}, {"lr": 0}, {"epochs": 0}, {"batch_size": 0}])
 def test_configs_that_cannot_be_trained_are_refused(option):
-    with pytest.raises(InputError, match="cannot be trained: give sizes of at least 1"):
-        MetaCogConfig(**option)
+    refused("cannot be trained: give sizes of at least 1", MetaCogConfig, **option)
 
 
 def test_wrong_input_is_refused():
     x, known = blobs()
-    with pytest.raises(InputError, match=r"200 of 200 items are known: give some of both"):
-        train_metacog(x, known | True, QUICK)
-    with pytest.raises(InputError, match=r"features have shape \(200, 5\) and known \(3,\)"):
-        train_metacog(x, known[:3], QUICK)
-    with pytest.raises(InputError, match=r"shape \(200, 4\), this MetaCog was trained on 5"):
-        train_metacog(x, known, QUICK).scores(x[:, :4])
+    refused(r"200 of 200 items are known: give some of both", train_metacog, x, known | True, QUICK)
+    refused(r"features have shape \(200, 5\) and known \(3,\)", train_metacog, x, known[:3], QUICK)
+    refused(r"shape \(200, 4\), this MetaCog was trained on 5", train_metacog(x, known, QUICK).scores, x[:, :4])

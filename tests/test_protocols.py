@@ -12,6 +12,7 @@ from cascaded.errors import InputError
 from cascaded.traces.config import RecordingConfig
 from cascaded.traces.protocols import check_config, make_protocol
 from cascaded.training.load import load_run
+from tests.refused import refused
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 KERNELS = pytest.mark.parametrize("kernel", ["osd", "ews:0.7", "taps:0,0.5,0.5"])
@@ -209,5 +210,4 @@ def test_what_a_network_cannot_do_is_refused(serial_run, tiny_run):  # noqa: F81
     ],
 )
 def test_impossible_configs_are_refused(config, message):
-    with pytest.raises(InputError, match=message):
-        check_config(config)
+    refused(message, check_config, config)

@@ -20,6 +20,7 @@ from cascaded.analysis.prototypes import (
 from cascaded.errors import InputError
 from cascaded.traces.trace import Trace
 from tests.hand_made import curve_of, trace_of, value_of
+from tests.refused import refused
 
 seeds = st.integers(0, 2**16)
 
@@ -41,8 +42,7 @@ def test_centrality_of_half_precision_is_computed_in_double():
 
 
 def test_centrality_needs_embeddings_and_known_classes():
-    with pytest.raises(InputError, match=r"no embeddings.*record it with --embeddings"):
-        centrality(made(3))
+    refused(r"no embeddings.*record it with --embeddings", centrality, made(3))
     with pytest.raises(InputError, match="svhn None has other classes"):
         centrality(trace_of(np.zeros((2, 3, 3)), [0, 1, 2], data="svhn", in_distribution=False))
 
@@ -62,10 +62,8 @@ def test_agreement_is_scipys_entropy(items, classes, seed):
 
 @pytest.mark.parametrize("row", [[0, 0], [3, -1]])
 def test_images_without_judgements_are_refused(row):
-    with pytest.raises(InputError, match=r"item 1 has the counts .* at least one person"):
-        human_agreement(np.array([[1, 2], row]))
-    with pytest.raises(InputError, match=r"counts have shape \(2,\)"):
-        human_agreement(np.array(row))
+    refused(r"item 1 has the counts .* at least one person", human_agreement, np.array([[1, 2], row]))
+    refused(r"counts have shape \(2,\)", human_agreement, np.array(row))
 
 
 @given(seeds)

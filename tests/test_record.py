@@ -5,7 +5,6 @@ import random
 import shlex
 import shutil
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from cascaded.cli import main as cli
 from cascaded.data.images import Images
 from cascaded.data.noise import make_noise
 from cascaded.data.sources import load
-from cascaded.errors import InputError
 from cascaded.traces import record as recording
 from cascaded.traces.config import RecordingConfig
 from cascaded.traces.protocols import Protocol
@@ -28,20 +26,27 @@ from cascaded.traces.select import select_images
 from cascaded.traces.store import load_trace, read_header
 from cascaded.training import checkpoint
 from cascaded.training.load import load_run
-from cascaded.training.runs import LockedError, locked
+from cascaded.training.runs import locked
 from cascaded.training.seeds import generator_at
-from tests.forked import PATIENCE, code_of, forked, is_going, kill_at_call, wait_until
+from tests.forked import code_of, forked, is_going, kill_at_call, wait_until
 from tests.pictures import image_folder
+from tests.refused import refused
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 EWS = make_kernel("ews:0.9")
 SHORT = RecordingConfig(kernel="ews:0.9", steps=3)
+HALF = replace(SHORT, dtype="float16")
 
 
 @pytest.fixture
-def run(tiny_run, tmp_path):  # noqa: F811
-    """A run of the test's own to record into."""
-    return load_run(shutil.copytree(tiny_run(), tmp_path / "0"))
+def own_run(tiny_run, tmp_path):  # noqa: F811
+    """`own_run("serial-ce")` is a run of the test's own to record into."""
+    return lambda method="cascaded-td": load_run(shutil.copytree(tiny_run(method), tmp_path / "0"))
+
+
+@pytest.fixture
+def run(own_run):
+    return own_run()
 
 
 @pytest.fixture
@@ -54,22 +59,14 @@ def some(items):
     return load("digits", "test").select(torch.arange(items))
 
 
-def record_images(run, images, config, **options):
-    """Record images that are in memory."""
-    return record(run, config, images=images, **options)
-
-
 def recorded(run, images, config, **options):
     """The traces of all variants."""
-    return [load_trace(file) for file in record_images(run, images, config, **options)]
+    return [load_trace(file) for file in record(run, config, images=images, **options)]
 
 
-def noise(name="focus", **options):
-    return RecordingConfig(noise=name, **{"steps": 3, "trials": 1, **options})
-
-
-def transient(*frames, name="focus", **options):
-    return noise(name, protocol="transient", noise_frames=frames, **{"steps": 1, **options})
+def transient(*frames, noise="focus", **options):
+    options = {"steps": 1, "trials": 1, **options}
+    return RecordingConfig(noise=noise, protocol="transient", noise_frames=frames, **options)
 
 
 # --- what is stored
@@ -86,8 +83,8 @@ def transient(*frames, name="focus", **options):
     ],
 )
 @torch.no_grad()
-def test_stored_logits_are_those_of_the_network(tiny_run, tmp_path, method, kernel, steps):  # noqa: F811
-    run, images = load_run(shutil.copytree(tiny_run(method), tmp_path / "0")), some(40)
+def test_stored_logits_are_those_of_the_network(own_run, method, kernel, steps):
+    run, images = own_run(method), some(40)
     (trace,) = recorded(run, images, RecordingConfig(kernel=kernel, steps=steps, embeddings=True))
     schedule = "cascaded" if "cascaded" in method else "serial"
     expected = run.net(run.normalised(images.images), kernel=make_kernel(kernel), steps=steps, schedule=schedule)
@@ -101,14 +98,14 @@ def test_stored_logits_are_those_of_the_network(tiny_run, tmp_path, method, kern
 
 def test_half_precision_is_half_the_size_and_nearly_the_same(run):
     images, config = some(200), RecordingConfig(kernel="ews:0.9", steps=30, embeddings=True)
-    (file,) = record_images(run, images, config)
+    (file,) = record(run, config, images=images)
     size, full = file.stat().st_size, load_trace(file)
-    logits, embeddings = np.array(full.logits), np.array(full.embeddings)
+    before = {name: np.array(getattr(full, name)) for name in ("logits", "embeddings")}
     (half,) = recorded(run, images, replace(config, dtype="float16"), overwrite=True)
-    assert half.logits.dtype == half.embeddings.dtype == np.float16
     assert file.stat().st_size < 0.6 * size
-    np.testing.assert_allclose(half.logits, logits, rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(half.embeddings, embeddings, rtol=1e-3, atol=1e-3)
+    for name, values in before.items():
+        assert getattr(half, name).dtype == np.float16
+        np.testing.assert_allclose(getattr(half, name), values, rtol=1e-3, atol=1e-3)
 
 
 def test_items_are_recorded_in_the_given_order(run, small_chunks):
@@ -122,29 +119,26 @@ def test_items_are_recorded_in_the_given_order(run, small_chunks):
 
 def test_validation_has_rows_of_the_data_that_were_not_trained_on(run):
     (file,) = record(run, replace(SHORT, split="validation", max_images=30))
-    trace, source = load_trace(file), load("digits", "train")
-    images, items = select_images(run, None, "validation")
-    items = items[torch.isin(images.indices[items], torch.from_numpy(np.array(trace.indices)))]
-    assert np.array_equal(trace.indices, source.indices[items].numpy())
+    trace, (images, items) = load_trace(file), select_images(run, None, "validation")
+    assert set(trace.indices.tolist()) <= set(images.indices[items].tolist())
     assert np.bincount(trace.labels).tolist() == [3] * 10
-    assert (trace.config.split, trace.provenance.images) == ("validation", source.fingerprint())
+    fingerprint = load("digits", "train").fingerprint()
+    assert (trace.config.split, trace.provenance.images) == ("validation", fingerprint)
 
 
 @pytest.mark.parametrize("method", ["cascaded-td", "serial-ce"])
 @torch.no_grad()
-def test_noise_is_drawn_for_every_trial_and_image_and_stored_trial_by_trial(tiny_run, tmp_path, monkeypatch, method):  # noqa: F811
-    run, images = load_run(shutil.copytree(tiny_run(method), tmp_path / "0")), some(7)
-    config = transient(1, 2, name="occlusion", steps=3, trials=2, seed=11)
+def test_noise_is_drawn_for_every_trial_and_image_and_stored_trial_by_trial(own_run, monkeypatch, method):
+    run, images = own_run(method), some(7)
     serial = run.net.serial()
     net = run.net if method == "cascaded-td" else lambda frames: torch.stack([serial(frame) for frame in frames])
     monkeypatch.setattr(recording, "PIXELS", 4 * 7 * 64)  # four images of seven frames each
-    traces = recorded(run, images, config)
+    traces = recorded(run, images, transient(1, 2, noise="occlusion", steps=3, trials=2, seed=11))
     for frames, trace in zip((1, 2), traces, strict=True):
         for trial in (0, 1):
             for place, row in enumerate(images.indices.tolist()):
-                pixels = images.images[place : place + 1]
-                clean, generator = run.normalised(pixels), generator_at(11, "noise", trial, row)
-                noisy = make_noise("occlusion").film(clean, 6, generator)
+                clean = run.normalised(images.images[place : place + 1])
+                noisy = make_noise("occlusion").film(clean, 6, generator_at(11, "noise", trial, row))
                 expected = net(torch.stack([*[clean] * 3, *noisy[:frames], *[clean] * 3]))
                 stored = trace.trial(trial).logits[:, place : place + 1]
                 np.testing.assert_allclose(stored, expected.numpy(), rtol=1e-5, atol=1e-5)
@@ -153,36 +147,22 @@ def test_noise_is_drawn_for_every_trial_and_image_and_stored_trial_by_trial(tiny
 
 
 @pytest.mark.parametrize(
-    ("bias", "dtype", "message"),
+    ("bias", "config", "message"),
     [
-        (1e6, "float16", "too large for float16: use --dtype float32"),
-        (float("nan"), "float32", "are not finite"),
+        (1e6, HALF, "too large for float16: use --dtype float32"),
+        (float("nan"), SHORT, "are not finite"),
     ],
 )
-def test_outputs_that_cannot_be_stored_are_refused_and_leave_no_trace(run, bias, dtype, message):
+def test_outputs_that_cannot_be_stored_are_refused_and_leave_no_trace(run, bias, config, message):
     run.net.readout.linear.bias.data[0] = bias
-    with pytest.raises(InputError, match=message):
-        record_images(run, some(3), replace(SHORT, dtype=dtype))
-    assert stamps(run) == {}
+    refused(message, record, run, config, images=some(3))
+    assert not list(run.folder.glob("traces/*.safetensors"))
 
 
 def test_a_variant_that_is_refused_leaves_nothing_of_the_others(run):
-    images = some(3)
-    record_images(run, images, transient(2))
-    with pytest.raises(InputError, match="add --overwrite to replace it"):
-        record_images(run, images, transient(1, 2, seed=5))
-    assert not list((run.folder / "traces").glob("*.part*"))
-
-
-def test_trials_differ_and_the_seed_decides(run):
-    images = some(6)
-    traces = []
-    for seed in (5, 5, 6):
-        (trace,) = recorded(run, images, noise(trials=2, seed=seed), overwrite=True)
-        traces.append(np.array(trace.logits))
-        assert not np.allclose(trace.trial(0).logits, trace.trial(1).logits)
-    assert np.array_equal(traces[0], traces[1])
-    assert not np.allclose(traces[0], traces[2])
+    record(run, transient(2), images=some(3))
+    refused("add --overwrite to replace it", record, run, transient(1, 2, seed=5), images=some(3))
+    assert not list(run.folder.glob("traces/*.part*"))
 
 
 # --- what it needs
@@ -200,12 +180,10 @@ def batch_sizes(module):
     return sizes
 
 
-@pytest.mark.parametrize(
-    ("config", "frames"), [(RecordingConfig(kernel="ews:0.9"), 1), (noise(steps=6), 6)], ids=["still", "noise"]
-)
-def test_no_more_than_a_chunk_is_in_the_network_at_a_time(run, small_chunks, config, frames):
+@pytest.mark.parametrize(("noise", "frames"), [(None, 1), ("focus", 6)])
+def test_no_more_than_a_chunk_is_in_the_network_at_a_time(run, small_chunks, noise, frames):
     presented, stem = batch_sizes(run.net), batch_sizes(run.net.stem[0])
-    record_images(run, some(120), config)
+    record(run, RecordingConfig(steps=6, noise=noise, trials=noise and 1), images=some(120))
     assert max(presented) <= 50
     assert sum(presented) == 120 * frames
     assert max(stem) <= 50 * PIECE
@@ -214,35 +192,17 @@ def test_no_more_than_a_chunk_is_in_the_network_at_a_time(run, small_chunks, con
 # --- once
 
 
-def stamps(run):
-    return {file.name: file.stat().st_mtime_ns for file in (run.folder / "traces").glob("*.safetensors")}
-
-
 def test_finished_recordings_are_skipped(run, monkeypatch):
-    images, calls = some(10), []
-    files = record_images(run, images, SHORT)
-    before = stamps(run)
+    (file,) = record(run, SHORT, images=some(10))
+    before, calls = file.stat().st_mtime_ns, []
     monkeypatch.setattr(Protocol, "present", None)
-    progress = lambda done, total: calls.append((done, total))  # noqa: E731
-    assert record_images(run, images, SHORT, on_progress=progress) == dict.fromkeys(files, False)
-    assert stamps(run) == before
-    assert calls == [(10, 10)]
+    again = record(run, SHORT, images=some(10), on_progress=lambda *done: calls.append(done))
+    assert (again, calls, file.stat().st_mtime_ns) == ({file: False}, [(10, 10)], before)
 
 
 def test_a_second_process_is_refused(run):
-    def hold():
-        with locked(run.folder / "traces"):
-            (run.folder / "held").touch()
-            time.sleep(PATIENCE)
-
-    child = forked(hold)
-    try:
-        wait_until((run.folder / "held").exists, child)
-        with pytest.raises(LockedError, match=r"another process is working in .*traces: wait for it"):
-            record_images(run, some(3), SHORT)
-    finally:
-        os.kill(child, signal.SIGKILL)
-        code_of(child)
+    with locked(run.folder / "traces"):
+        refused(r"another process is working in .*traces: wait for it", record, run, SHORT, images=some(3))
     assert recorded(run, some(3), SHORT)[0].items == 3
 
 
@@ -321,14 +281,14 @@ def cut_short(run, small_chunks, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(recording.Session, "present", dies)
         with pytest.raises(RuntimeError, match="power cut"):
-            record_images(run, images, SHORT)
-    assert stamps(run) == {}
+            record(run, SHORT, images=images)
+    assert not list(run.folder.glob("traces/*.safetensors"))
     return images
 
 
 def test_saved_items_are_not_computed_again(run, cut_short):
     sizes, calls = batch_sizes(run.net), []
-    (trace,) = recorded(run, cut_short, SHORT, on_progress=lambda done, total: calls.append((done, total)))
+    (trace,) = recorded(run, cut_short, SHORT, on_progress=lambda *done: calls.append(done))
     assert (sizes, calls, trace.items) == ([20], [(100, 120), (120, 120)], 120)
 
 
@@ -357,10 +317,10 @@ def test_an_interrupted_recording_of_other_weights_does_not_resume(run, cut_shor
 
 
 def test_a_note_that_has_outlived_its_recording_is_removed(run):
-    (file,) = record_images(run, some(20), SHORT)
+    (file,) = record(run, SHORT, images=some(20))
     note = file.with_suffix(".part.json")
     note.write_text('{"header": "", "done": 20}')  # killed between the last two actions of a recording
-    assert record_images(run, some(20), SHORT) == {file: False}
+    assert record(run, SHORT, images=some(20)) == {file: False}
     assert not note.exists()
 
 
@@ -381,19 +341,6 @@ def test_a_header_has_the_resolved_config_and_the_provenance(run):
     assert source.made_with["torch"] == torch.__version__
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        replace(SHORT, split="validation", max_images=20, embeddings=True, dtype="float16"),
-        transient(2, trials=2, seed=3),
-        RecordingConfig(schedule="serial", max_images=20),
-    ],
-)
-def test_recording_with_the_config_of_a_header_is_the_same_recording(run, config):
-    (file,) = record(run, replace(config, max_images=20))
-    assert record(run, read_header(file).config) == {file: False}
-
-
 def test_data_with_other_classes_is_out_of_distribution(run, tmp_path):
     place = image_folder(tmp_path / "other", [f"test/kind {number}" for number in range(12)], each=1, grey=True)
     (file,) = record(run, replace(SHORT, data=str(place)))
@@ -405,66 +352,46 @@ def test_data_with_other_classes_is_out_of_distribution(run, tmp_path):
 
 
 def two_levels(labels, coarse, classes=("ant", "bee", "cat")):
-    labels = torch.tensor(labels)
-    pixels = torch.zeros(len(labels), 1, 8, 8, dtype=torch.uint8)
-    return Images("made", "test", pixels, labels, classes, torch.arange(len(labels)), torch.tensor(coarse), ("a", "b"))
+    pixels, rows = torch.zeros(len(labels), 1, 8, 8, dtype=torch.uint8), torch.arange(len(labels))
+    coarse = None if coarse is None else torch.tensor(coarse)
+    return Images("made", "test", pixels, torch.tensor(labels), classes, rows, coarse, ("a", "b"))
 
 
 def test_every_class_has_one_coarse_class_or_there_are_none():
     assert coarse_of(two_levels([2, 0, 1, 2], [1, 0, 0, 1])) == (0, 0, 1)
-    for labels, coarse in (([2, 0, 1, 2], [1, 0, 0, 0]), ([0, 1, 1], [0, 1, 1])):  # in two groups; not there
+    # a class in two groups; a class without images; one level
+    for labels, coarse in (([2, 0, 1, 2], [1, 0, 0, 0]), ([0, 1, 1], [0, 1, 1]), ([2, 0, 1], None)):
         assert coarse_of(two_levels(labels, coarse)) == ()
-        assert coarse_of(replace(two_levels(labels, coarse), coarse=None)) == ()
 
 
 def test_coarse_classes_are_stored_for_the_network_s_own_classes(run):
     names = run.inputs.classes
-    images = two_levels([*range(10)], [number % 2 for number in range(10)], names)
-    (trace,) = recorded(run, images, SHORT)
-    assert (trace.provenance.coarse_of, trace.provenance.coarse_classes) == ((0, 1) * 5, ("a", "b"))
-    (other,) = recorded(run, replace(images, name="other", classes=names[::-1]), SHORT)
-    assert (other.provenance.coarse_of, other.provenance.coarse_classes) == ((), ())
+    images = two_levels([*range(10)], [0, 1] * 5, names)
+    other = replace(images, name="other", classes=names[::-1])
+    sources = [recorded(run, each, SHORT)[0].provenance for each in (images, other)]
+    assert [(each.coarse_of, each.coarse_classes) for each in sources] == [((0, 1) * 5, ("a", "b")), ((), ())]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda run, images: (replace(run, weights="another"), images, SHORT, None),
-            "weights {weights:.12}..., not an",
-        ),
-        (lambda run, images: (run, replace(images, images=images.images + 1), SHORT, None), "images {images:.12}..."),
-        (lambda run, images: (run, images, SHORT, torch.arange(9, -1, -1)), "items"),
-        (lambda run, images: (run, images, SHORT, torch.arange(9)), "items"),
+        (lambda run, images: (replace(run, weights="another"), images, None), "weights {weights:.12}..., not an"),
+        (lambda run, images: (run, replace(images, images=images.images + 1), None), "images {images:.12}..."),
+        (lambda run, images: (run, images, torch.arange(9, -1, -1)), "items"),
+        (lambda run, images: (run, images, torch.arange(9)), "items"),
     ],
     ids=["weights", "images", "order", "count"],
 )
 def test_a_different_recording_of_the_same_name_is_refused_unless_overwritten(run, change, message):
-    images = some(10)
-    (file,) = record_images(run, images, SHORT)
-    before = file.read_bytes()
-    *other, items = change(run, images)
-    with pytest.raises(InputError, match=f"{file} was recorded with .*: add --overwrite to replace it") as raised:
-        record_images(*other, items=items)
-    assert message.format(weights=run.weights, images=images.fingerprint()) in str(raised.value)
+    (file,) = record(run, SHORT, images=some(10))
+    before, (other, images, items) = file.read_bytes(), change(run, some(10))
+    message = message.format(weights=run.weights, images=some(10).fingerprint())
+    message = f"{file} was recorded with {message}.*: add --overwrite to replace it"
+    refused(message, record, other, SHORT, images=images, items=items)
     assert file.read_bytes() == before
-    record_images(*other, items=items, overwrite=True)
+    record(other, SHORT, images=images, items=items, overwrite=True)
     assert file.read_bytes() != before
-    assert record_images(*other, items=items) == {file: False}
-
-
-def test_a_recording_that_only_lacks_embeddings_is_recorded_again(run):
-    images, more = some(10), replace(SHORT, embeddings=True)
-    (file,) = record_images(run, images, SHORT)
-    logits = np.array(load_trace(file).logits)
-    assert record_images(run, images, more) == {file: True}
-    trace = load_trace(file)
-    assert trace.embeddings is not None
-    np.testing.assert_array_equal(trace.logits, logits)
-    assert record_images(run, images, SHORT) == record_images(run, images, more) == {file: False}
-
-
-HALF = replace(SHORT, dtype="float16")
+    assert record(other, SHORT, images=images, items=items) == {file: False}
 
 
 @pytest.mark.parametrize(
@@ -477,11 +404,17 @@ HALF = replace(SHORT, dtype="float16")
     ],
 )
 def test_another_config_of_the_same_name_is_refused(run, before, now, message):
-    record_images(run, some(3), before)
-    with pytest.raises(InputError, match=f"was recorded with {message}: add --overwrite"):
-        record_images(run, some(3), now)
+    record(run, before, images=some(3))
+    refused(f"was recorded with {message}: add --overwrite", record, run, now, images=some(3))
 
 
-def test_full_precision_is_enough_for_half_precision(run):
-    (file,) = record_images(run, some(3), SHORT)
-    assert record_images(run, some(3), HALF) == {file: False}
+def test_a_recording_that_only_lacks_embeddings_is_recorded_again(run):
+    images, more = some(10), replace(SHORT, embeddings=True)
+    (file,) = record(run, SHORT, images=images)
+    logits = np.array(load_trace(file).logits)
+    assert record(run, more, images=images) == {file: True}
+    trace = load_trace(file)
+    assert trace.embeddings is not None
+    np.testing.assert_array_equal(trace.logits, logits)
+    for enough in (SHORT, more, HALF):  # full precision is enough for half precision
+        assert record(run, enough, images=images) == {file: False}

@@ -10,6 +10,7 @@ from cascaded.analysis.robustness import persistent_noise, transient_noise
 from cascaded.analysis.statistics import draw_items
 from cascaded.errors import InputError
 from tests.hand_made import curve_of, trace_of, value_of
+from tests.refused import refused
 
 PERSISTENT = {"noise": "focus", "protocol": "persistent", "trials": 2}
 
@@ -94,16 +95,11 @@ def test_noise_that_changes_nothing_makes_no_drop(y, frames):
 
 def test_other_protocols_are_refused():
     clean, persistent, transient = (confident([[0.5, 0.5]] * 4, **noise) for noise in ({}, PERSISTENT, under(1)))
-    with pytest.raises(InputError, match="has no noise, persistent noise is measured here"):
-        persistent_noise(clean)
-    with pytest.raises(InputError, match="has transient noise, persistent noise is measured"):
-        persistent_noise(transient)
-    with pytest.raises(InputError, match="has persistent noise, transient noise is measured"):
-        transient_noise([transient, persistent])
-    with pytest.raises(InputError, match="there are no traces"):
-        transient_noise([])
-    with pytest.raises(InputError, match="begins at step 5 of 4"):
-        transient_noise([confident([[0.5]] * 4, **under(1, steps=4))])
+    refused("has no noise, persistent noise is measured here", persistent_noise, clean)
+    refused("has transient noise, persistent noise is measured", persistent_noise, transient)
+    refused("has persistent noise, transient noise is measured", transient_noise, [transient, persistent])
+    refused("there are no traces", transient_noise, [])
+    refused("begins at step 5 of 4", transient_noise, [confident([[0.5]] * 4, **under(1, steps=4))])
 
 
 @pytest.mark.parametrize(
@@ -119,10 +115,8 @@ def test_traces_of_other_networks_and_noise_are_refused(what, value):
 def test_traces_of_other_onsets_and_images_are_refused():
     y = [[0.5, 0.6]] * 7
     one = confident(y, **under(1))
-    with pytest.raises(InputError, match="onset is 3 in one trace and 4 in another"):
-        transient_noise([one, confident(y, **under(2, steps=3))])
-    with pytest.raises(InputError, match="two traces have 1 noisy frames"):
-        transient_noise([one, one])
+    refused("onset is 3 in one trace and 4 in another", transient_noise, [one, confident(y, **under(2, steps=3))])
+    refused("two traces have 1 noisy frames", transient_noise, [one, one])
     with pytest.raises(InputError, match="one trace and the other differ in split, None and train"):
         transient_noise([one, confident(y, **under(2, split="train"))])
     with pytest.raises(InputError, match="one trace and the other differ in items, 2 and 1"):

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from cascaded.data.sources import load
-from cascaded.errors import InputError
 from cascaded.traces.select import limit_images, select_images
 from cascaded.training.data import load_batches
 from cascaded.training.distributed import Distributed
 from cascaded.training.load import load_run
 from tests.pictures import image_folder
+from tests.refused import refused
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 
@@ -69,5 +69,4 @@ def test_other_data_is_brought_to_the_size_of_the_network(run, tmp_path):
     ],
 )
 def test_a_split_that_is_not_there_is_refused(tiny_run, options, split, message):  # noqa: F811
-    with pytest.raises(InputError, match=message):
-        select_images(load_run(tiny_run(**options)), None, split)
+    refused(message, select_images, load_run(tiny_run(**options)), None, split)

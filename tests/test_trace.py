@@ -7,6 +7,7 @@ from cascaded.errors import InputError
 from cascaded.traces.config import Provenance
 from cascaded.traces.trace import Trace, check_same_items, join
 from tests.made_traces import facts
+from tests.refused import refused
 
 rng = np.random.default_rng(0)
 
@@ -28,10 +29,8 @@ def test_costs_add_up_from_the_first_step_on():
     assert trace.cost().tolist() == [1, 2, 3, 4]
     assert trace.cost("updates").tolist() == [0, 2, 3, 3]
     assert trace.cost("operations").tolist() == [10, 30, 40, 40]
-    with pytest.raises(InputError, match="has 4 steps and updates for 0 of them: record it with cascaded record"):
-        made().cost("updates")
-    with pytest.raises(InputError, match="unit is 'seconds': use steps, updates or operations"):
-        made().cost("seconds")
+    refused("has 4 steps and updates for 0 of them: record it with cascaded record", made().cost, "updates")
+    refused("unit is 'seconds': use steps, updates or operations", made().cost, "seconds")
 
 
 def test_selecting_keeps_what_belongs_together():
@@ -48,10 +47,8 @@ def test_a_trial_is_every_image_once():
     assert trace.trial(1).indices.tolist() == [7, 9]
     assert np.array_equal(trace.trial(2).logits, trace.logits[:, 4:])
     assert trace.trial(2).trials == 1
-    with pytest.raises(InputError, match="trial 3 does not exist, the trace has 3"):
-        trace.trial(3)
-    with pytest.raises(InputError, match="5 items are not 3 trials of equal length"):
-        made(items=5, **noise)
+    refused("trial 3 does not exist, the trace has 3", trace.trial, 3)
+    refused("5 items are not 3 trials of equal length", made, items=5, **noise)
 
 
 def test_folds_are_joined_in_the_order_of_their_source():
@@ -64,14 +61,11 @@ def test_folds_are_joined_in_the_order_of_their_source():
 
 
 def test_traces_that_do_not_belong_together_are_not_joined():
-    with pytest.raises(InputError, match="two of the traces contain the same image"):
-        join([made(), made()])
-    with pytest.raises(InputError, match="one trace and the other differ in steps, 4 and 5: join folds"):
-        join([made(), made(steps=5)])
+    refused("two of the traces contain the same image", join, [made(), made()])
+    refused("one trace and the other differ in steps, 4 and 5: join folds", join, [made(), made(steps=5)])
     with pytest.raises(InputError, match="one trace and the other differ in data, cifar10 and svhn: record both"):
         join([made(data="cifar10"), made(data="svhn")])
-    with pytest.raises(InputError, match="there are no traces to join"):
-        join([])
+    refused("there are no traces to join", join, [])
 
 
 def test_a_description_names_data_noise_and_run():
@@ -89,8 +83,7 @@ def test_traces_of_other_items_are_not_compared():
         check_same_items(mine, made(data="a", split="train", images="0" * 64))
     with pytest.raises(InputError, match=r"one trace and the other differ in images, 0{12}... and 1{12}..."):
         check_same_items(mine, made(data="a", split="test", images="1" * 64))
-    with pytest.raises(InputError, match="differ in items, 6 and 5: record both with the same --max-images"):
-        check_same_items(made(), made(5))
+    refused("differ in items, 6 and 5: record both with the same --max-images", check_same_items, made(), made(5))
     swapped = np.array([0, 1, 3, 2, 4, 5])
     with pytest.raises(InputError, match="item 2 is image 2 in one trace and 3 in the other: sort both"):
         check_same_items(made(), made(indices=swapped))
@@ -98,19 +91,14 @@ def test_traces_of_other_items_are_not_compared():
 
 def test_what_does_not_fit_together_is_refused():
     logits, labels = np.zeros((4, 6, 3), np.float32), np.zeros(6, np.int64)
-    with pytest.raises(InputError, match=r"logits have shape \(4, 6\): give \(time, items, classes\)"):
-        Trace(np.zeros((4, 6), np.float32), labels)
-    with pytest.raises(InputError, match=r"labels \(5,\) and indices \(5,\): give one label and one index per item"):
-        Trace(logits, labels[:5])
-    with pytest.raises(InputError, match="logits are int64: give floating point"):
-        Trace(logits.astype(np.int64), labels)
-    with pytest.raises(InputError, match="label 3 is none of the 3 classes, 0 to 2"):
-        Trace(logits, labels + 3)
+    refused(r"logits have shape \(4, 6\): give \(time, items, classes\)", Trace, np.zeros((4, 6), np.float32), labels)
+    refused(r"labels \(5,\) and indices \(5,\): give one label and one index per item", Trace, logits, labels[:5])
+    refused("logits are int64: give floating point", Trace, logits.astype(np.int64), labels)
+    refused("label 3 is none of the 3 classes, 0 to 2", Trace, logits, labels + 3)
     assert Trace(logits, labels + 3, provenance=Provenance(in_distribution=False)).items == 6
     broken = logits.copy()
     broken[2, 1, 0] = np.nan
-    with pytest.raises(InputError, match="logits at step 3 are not all finite"):
-        Trace(broken, labels)
+    refused("logits at step 3 are not all finite", Trace, broken, labels)
     with pytest.raises(InputError, match=r"embeddings have shape \(6, 8\) and the head \(3, 7\) for 6 items"):
         Trace(logits, labels, embeddings=np.zeros((6, 8)), head=np.zeros((3, 7)))
 
@@ -126,5 +114,4 @@ def test_folds_of_other_networks_are_not_joined():
 def test_other_things_than_arrays_are_refused_with_the_way_out():
     with pytest.raises(InputError, match=r"logits are of type list: give NumPy arrays, such as tensor.numpy\(\)"):
         Trace([[[1.0]]], np.zeros(1, np.int64))
-    with pytest.raises(InputError, match="labels are float64: give whole numbers"):
-        Trace(np.zeros((1, 1, 1), np.float32), np.zeros(1))
+    refused("labels are float64: give whole numbers", Trace, np.zeros((1, 1, 1), np.float32), np.zeros(1))
