@@ -40,7 +40,7 @@ def pages(odd, table):
 
 def test_a_figure_is_four_files_that_are_what_they_are_called(odd, tmp_path):
     files = figures.save(odd, tmp_path / "deep" / "odd.1")
-    starts = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG", "csv": b"data,split,"}
+    starts = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG", "csv": b"protocol_version,data,split,"}
     assert {kind: file.name for kind, file in files.items()} == {kind: f"odd.1.{kind}" for kind in starts}
     for kind, file in files.items():
         assert file.read_bytes().startswith(starts[kind])
