@@ -29,7 +29,7 @@ def test_timings_are_printed_and_written_and_shallow_deep_runs_serially(
     folder = shutil.copytree(tiny_run(method), tmp_path / "0")
     cascaded(monkeypatch, folder, "--thresholds", 0.3, "--batch-sizes", 8, "--max-images", 20, "--device", "cpu")
     out = capsys.readouterr().out
-    assert f"wrote {folder / 'latency.json'}" in out.replace("\n", "")
+    assert f"wrote {folder / 'latency.json'}" in out
     assert "latency of predictions" in out
     written = json.loads((folder / "latency.json").read_text())
     assert (written["weights"], written["items"], written["threads"]) == (load_run(folder).weights, 20, 1)

@@ -38,7 +38,6 @@ def latency(
         device: auto, cpu, cuda, cuda:1, mps.
         threads: CPU threads.
     """
-    from rich.markup import escape
 
     from cascaded.training.runs import find_runs
 
@@ -62,7 +61,8 @@ def latency(
         if split != "test":
             print_line(console, f"{folder} has no test split: its validation images were used")
         rows = [_cells(timing) for timing in timings]
-        console.print(table(rows, escape(f"{folder}: latency of predictions"), set(rows[0]) - {"rule"}))
+        print_line(console, f"{folder}:")
+        console.print(table(rows, "latency of predictions", set(rows[0]) - {"rule"}))
         print_line(console, f"wrote {file}")
 
 
