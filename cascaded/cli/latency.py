@@ -38,7 +38,6 @@ def latency(
         device: auto, cpu, cuda, cuda:1, mps.
         threads: CPU threads.
     """
-
     from cascaded.training.runs import find_runs
 
     at_least(1, **{"--batch-sizes": min(batch_sizes, default=0), "--max-images": max_images})
