@@ -119,7 +119,7 @@ class EligibilityTraces:
             logits, state = net.step(frame, state)
             td.step(logits)
         td.finish(labels)
-        optimiser.step()
+        optimizer.step()
         ```
 
     Args:

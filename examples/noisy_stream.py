@@ -14,7 +14,7 @@ from torch import Tensor
 
 import cascaded
 import cascaded.data
-from cascaded.data.augment import Augment, normalise
+from cascaded.data.augment import Augment, normalize
 from cascaded.data.noise import Occlusion
 
 BATCH_SIZE, LR = 64, 0.1
@@ -51,7 +51,7 @@ def evaluate(net: cascaded.Cascade, mean: tuple[float, ...], std: tuple[float, .
     serial, digits = net.serial(), cascaded.data.load("digits", "test")
     accuracy, state = torch.zeros(2, FRAMES_PER_DIGIT), None
     print("frame   label   prediction   confidence")
-    images = normalise(digits.images, mean, std)
+    images = normalize(digits.images, mean, std)
     for number, frames in enumerate(noisy_frames(images, torch.Generator().manual_seed(1))):
         labels = digits.labels.roll(-(number // FRAMES_PER_DIGIT))
         logits, state = net.step(frames, state, kernel=KERNEL)

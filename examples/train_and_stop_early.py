@@ -13,7 +13,7 @@ from torch import Tensor
 
 import cascaded
 import cascaded.data
-from cascaded.data.augment import normalise
+from cascaded.data.augment import normalize
 
 BATCH_SIZE, LR = 64, 0.1
 
@@ -22,7 +22,7 @@ def digits() -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Normalized training images and labels, normalized test images and labels."""
     train, test = cascaded.data.load("digits"), cascaded.data.load("digits", "test")
     mean, std = train.statistics()
-    return normalise(train.images, mean, std), train.labels, normalise(test.images, mean, std), test.labels
+    return normalize(train.images, mean, std), train.labels, normalize(test.images, mean, std), test.labels
 
 
 def train_network(images: Tensor, labels: Tensor, epochs: int) -> cascaded.Cascade:

@@ -240,16 +240,16 @@ _OUT = f"""() => {{{_TEXTS}
   return out;
 }}"""
 _FAINT = f"""(least) => {{{_TEXTS}
-  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const light = (colour) => {{
-    const [r, g, b] = parts(colour).map((part) => part / 255);
+  const parts = (color) => color.match(/[\\d.]+/g).map(Number);
+  const light = (color) => {{
+    const [r, g, b] = parts(color).map((part) => part / 255);
     const linear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
     return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
   }};
   const behind = (element) => {{
     for (let at = element; at; at = at.parentElement) {{
-      const colour = getComputedStyle(at).backgroundColor;
-      if ((parts(colour)[3] ?? 1) === 1) return colour;
+      const color = getComputedStyle(at).backgroundColor;
+      if ((parts(color)[3] ?? 1) === 1) return color;
     }}
     return 'rgb(255, 255, 255)';
   }};

@@ -46,9 +46,9 @@ def own_places(monkeypatch, tmp_path):
     monkeypatch.delenv("CASCADED_DATA", raising=False)
 
 
-def picture(seed=0, size=(8, 8), grey=False):
-    """Pixels that differ from seed to seed: height, width and, unless grey, three channels."""
-    shape = (size[1], size[0]) if grey else (size[1], size[0], 3)
+def picture(seed=0, size=(8, 8), gray=False):
+    """Pixels that differ from seed to seed: height, width and, unless gray, three channels."""
+    shape = (size[1], size[0]) if gray else (size[1], size[0], 3)
     return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
 
 
@@ -97,7 +97,7 @@ def evil_pickle(marker):
     return pickle.dumps(Evil(marker))
 
 
-def labelled(labels, classes=None, pixels=None):
+def labeled(labels, classes=None, pixels=None):
     """Images of one pixel with these labels."""
     labels = torch.as_tensor(labels, dtype=torch.int64)
     classes = tuple(f"class {number}" for number in range(int(labels.max()) + 1)) if classes is None else classes

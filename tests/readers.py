@@ -65,7 +65,7 @@ def checkpoint(place: Path, tiny: Callable[..., Path], part: str) -> Sample:
     def read() -> None:
         found = load_checkpoint(folder)
         assert found.position == whole.position
-        for before, now in ((whole.model, found.model), (whole.optimiser, found.optimiser)):
+        for before, now in ((whole.model, found.model), (whole.optimizer, found.optimizer)):
             assert before.keys() == now.keys()
             assert all(torch.equal(before[name], now[name]) for name in before)
 

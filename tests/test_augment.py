@@ -4,7 +4,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascaded.data.augment import Augment, cut_out, flip, normalise, reflect_crop, resized_crop
+from cascaded.data.augment import Augment, cut_out, flip, normalize, reflect_crop, resized_crop
 from cascaded.data.geometry import reflected
 from cascaded.data.noise import NOISES, Occlusion, Perlin
 from cascaded.errors import InputError
@@ -69,21 +69,21 @@ def test_half_of_the_images_are_mirrored():
     assert abs(mirrored.sum() - 2000) < 200
 
 
-def test_normalised_channels_have_mean_zero_and_deviation_one():
+def test_normalized_channels_have_mean_zero_and_deviation_one():
     images = some_bytes(64)
     x = images.double() / 255
-    normal = normalise(images, x.mean(dim=(0, 2, 3)), x.std(dim=(0, 2, 3)))
+    normal = normalize(images, x.mean(dim=(0, 2, 3)), x.std(dim=(0, 2, 3)))
     assert normal.dtype == torch.float32
     torch.testing.assert_close(normal.mean(dim=(0, 2, 3)), torch.zeros(3), atol=1e-4, rtol=0)
     torch.testing.assert_close(normal.std(dim=(0, 2, 3)), torch.ones(3), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
-def test_bytes_and_floats_are_normalised_alike(dtype):
+def test_bytes_and_floats_are_normalized_alike(dtype):
     images = some_bytes()
-    normal = normalise(images, MEAN, STD)
+    normal = normalize(images, MEAN, STD)
     torch.testing.assert_close(normal, (images / 255 - MEAN.view(3, 1, 1)) / STD.view(3, 1, 1), atol=1e-5, rtol=1e-5)
-    again = normalise((images / 255).to(dtype), MEAN.tolist(), STD.tolist())
+    again = normalize((images / 255).to(dtype), MEAN.tolist(), STD.tolist())
     assert again.dtype == torch.float32
     torch.testing.assert_close(again, normal, atol=5e-3 if dtype == torch.float16 else 1e-5, rtol=1e-5)
 
@@ -110,28 +110,28 @@ def test_all_together_is_one_after_the_other():
     images = some_bytes()
     generator = seeded(5)
     slow = flip(reflect_crop(images, 4, generator), generator)
-    slow = cut_out(normalise(slow, MEAN, STD), 8, generator)
+    slow = cut_out(normalize(slow, MEAN, STD), 8, generator)
     assert torch.equal(Augment()(images, MEAN, STD, seeded(5)), slow)
 
 
-def test_nothing_asked_for_is_only_normalised():
+def test_nothing_asked_for_is_only_normalized():
     images = some_bytes()
     plain = Augment(pad=0, flip=False, cutout=0)
-    assert torch.equal(plain(images, MEAN, STD, seeded()), normalise(images, MEAN, STD))
+    assert torch.equal(plain(images, MEAN, STD, seeded()), normalize(images, MEAN, STD))
 
 
 @pytest.mark.parametrize(("noise", "masked"), [(Occlusion(), 16), (Perlin(), 26), (None, 16)])
 def test_what_is_masked_or_cut_is_zero_after_normalizing(noise, masked):
     images = torch.full((2, 3, 8, 8), 255, dtype=torch.uint8)
     augmented = Augment(pad=0, cutout=0 if noise else 4, noise=noise)(images, MEAN, STD, seeded())
-    white = normalise(images[:1, :, :1, :1], MEAN, STD).expand_as(augmented)
+    white = normalize(images[:1, :, :1, :1], MEAN, STD).expand_as(augmented)
     assert ((augmented == 0).sum(dim=(-2, -1)) == masked).all()
     assert torch.equal(augmented[augmented != 0], white[augmented != 0])
 
 
 def test_noise_comes_after_normalizing():
     images = some_bytes()
-    plain = normalise(images, MEAN, STD)
+    plain = normalize(images, MEAN, STD)
     for noise in NOISES.values():
         expected = noise(plain, seeded(3))
         assert torch.equal(Augment(0, False, 0, noise=noise)(images, MEAN, STD, seeded(3)), expected)
@@ -183,9 +183,9 @@ def test_an_empty_batch_stays_empty():
         (lambda x: reflect_crop(x, -1, seeded()), "pad is -1"),
         (lambda x: cut_out(x / 255, 33, seeded()), "cutout is 33, images are 32 x 32"),
         (lambda x: cut_out(x / 255, -1, seeded()), "cutout is -1"),
-        (lambda x: normalise(x, MEAN[:1], STD[:1]), "images have 3 channels"),
-        (lambda x: normalise(x, MEAN, STD * 0), "std is"),
-        (lambda x: normalise(x.long(), MEAN, STD), "images are torch.int64"),
+        (lambda x: normalize(x, MEAN[:1], STD[:1]), "images have 3 channels"),
+        (lambda x: normalize(x, MEAN, STD * 0), "std is"),
+        (lambda x: normalize(x.long(), MEAN, STD), "images are torch.int64"),
         (lambda x: Augment(noise=Occlusion())(x.long(), MEAN, STD, seeded()), "images are torch.int64"),
     ],
 )

@@ -54,8 +54,8 @@ def test_training_does_not_depend_on_the_average(averaged, tmp_path):
     found, _ = averaged()
     train(tiny_config(), tmp_path / "without", CPU)
     without = checkpoint.newest(tmp_path / "without")
-    raw = {name.removeprefix(RAW): each for name, each in found.optimiser.items() if name.startswith(RAW)}
+    raw = {name.removeprefix(RAW): each for name, each in found.optimizer.items() if name.startswith(RAW)}
     assert raw.keys() == without.model.keys() == found.model.keys()
     assert all(torch.equal(raw[name], without.model[name]) for name in raw)
-    assert all(torch.equal(found.optimiser[name], each) for name, each in without.optimiser.items())
+    assert all(torch.equal(found.optimizer[name], each) for name, each in without.optimizer.items())
     assert not torch.equal(found.model["stem.0.weight"], raw["stem.0.weight"])

@@ -66,7 +66,7 @@ def test_the_recipe_changes_the_augmentation_that_the_data_brings():
     assert (noisy.noise, noisy.cutout) == (NOISES["occlusion"], 0)
 
 
-def test_images_are_normalised_with_the_statistics_of_the_training_images():
+def test_images_are_normalized_with_the_statistics_of_the_training_images():
     images = torch.cat([x for x, _ in batches_of().eval_batches(batches_of().images, batches_of().train)])
     assert images.mean().item() == pytest.approx(0, abs=1e-4)
     assert images.std().item() == pytest.approx(1, abs=1e-3)
@@ -83,12 +83,12 @@ def test_a_batch_that_cannot_be_had_or_shared_is_refused():
         batches_of(Distributed(0, 3))
 
 
-def pictures(root, split, colour, names=("leaf", "sky"), mode="RGB"):
+def pictures(root, split, color, names=("leaf", "sky"), mode="RGB"):
     for name in names:
         for k in range(20):
             folder = root / split / name
             folder.mkdir(parents=True, exist_ok=True)
-            Image.new(mode, (8, 8), colour + k if mode == "L" else (colour + k, k, len(name))).save(folder / f"{k}.png")
+            Image.new(mode, (8, 8), color + k if mode == "L" else (color + k, k, len(name))).save(folder / f"{k}.png")
 
 
 def own(root, **options):

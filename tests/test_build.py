@@ -23,12 +23,12 @@ def test_order_survives_many_batches_and_threads(tmp_path, monkeypatch):
     assert torch.equal(images.images, expected)
 
 
-def test_grey_images_have_one_channel_and_mixed_ones_three(tmp_path):
-    grey = [encoded(picture(seed, grey=True)) for seed in range(3)]
-    alone = load(parquet_file(tmp_path / "grey.parquet", grey))
+def test_gray_images_have_one_channel_and_mixed_ones_three(tmp_path):
+    gray = [encoded(picture(seed, gray=True)) for seed in range(3)]
+    alone = load(parquet_file(tmp_path / "gray.parquet", gray))
     assert alone.images.shape == (3, 1, 8, 8)
-    assert torch.equal(alone.images[1, 0], torch.from_numpy(picture(1, grey=True)))
-    mixed = load(parquet_file(tmp_path / "mixed.parquet", [*grey, *PNGS]))
+    assert torch.equal(alone.images[1, 0], torch.from_numpy(picture(1, gray=True)))
+    mixed = load(parquet_file(tmp_path / "mixed.parquet", [*gray, *PNGS]))
     assert mixed.images.shape == (9, 3, 8, 8)
     assert torch.equal(mixed.images[:3], alone.images.expand(-1, 3, -1, -1))
 

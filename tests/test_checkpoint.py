@@ -28,7 +28,7 @@ def test_what_is_saved_is_found_exactly(tmp_path):
     found = newest(tmp_path)
     assert torch.equal(found.model["weight"], torch.ones(3, 2))
     assert torch.equal(found.model["rows"], torch.arange(4))
-    assert torch.equal(found.optimiser["weight"], torch.full((3, 2), 0.5))
+    assert torch.equal(found.optimizer["weight"], torch.full((3, 2), 0.5))
     assert found.position == {"step": 7, "loss": 0.1 + 0.2}
 
 

@@ -85,7 +85,7 @@ def test_only_what_differs_from_the_recipe_is_on_the_command_line():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"colour": 1}, "unknown key colour: written by a newer version"),
+        ({"color": 1}, "unknown key color: written by a newer version"),
         ({"epochs": "3"}, "Expected `int`, got `str` - at `\\$.epochs`"),
         ({"epochs": True}, "Expected `int`, got `bool`"),
         ({"arch": "resnet19"}, "Invalid enum value 'resnet19'"),

@@ -38,7 +38,7 @@ def test_list_prints_where_each_is_loaded_from(capsys, tmp_path, monkeypatch):
 def test_show_counts_and_draws(capsys, tmp_path):
     data("show", "digits", split="test")
     output = capsys.readouterr().out
-    assert "digits test: 359 grey images, 8 x 8 pixels" in output
+    assert "digits test: 359 gray images, 8 x 8 pixels" in output
     assert "10 classes, 35 to 37 images (median 36) per class" in output
     assert re.search(r"mean 0\.\d{4}, standard deviation 0\.\d{4}", output)
     assert "wrote digits-test.png" in output
@@ -62,7 +62,7 @@ def test_the_next_command_has_the_given_options(capsys):
     assert trains in capsys.readouterr().out
     data("show", "photographs", split="test")
     output = capsys.readouterr().out
-    assert "photographs test: 720 grey images, 28 x 28 pixels" in output
+    assert "photographs test: 720 gray images, 28 x 28 pixels" in output
     assert "no labels" in output
     assert f"these images are for evaluation (--data photographs), see {program()} record --help\n" in output
     data("show", "cifar10-sample")  # labels, but no training images

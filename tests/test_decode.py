@@ -16,13 +16,13 @@ def test_lossless_images_come_back_to_the_pixel(form, options):
     pixels = picture(1, size=(9, 5))
     decoded = decode(encoded(pixels, form, **options))
     np.testing.assert_array_equal(decoded.pixels, pixels.transpose(2, 0, 1))
-    assert not decoded.grey
+    assert not decoded.gray
 
 
-def test_grey_images_are_known_as_such():
-    pixels = picture(1, grey=True)
+def test_gray_images_are_known_as_such():
+    pixels = picture(1, gray=True)
     decoded = decode(encoded(pixels))
-    assert decoded.grey
+    assert decoded.gray
     assert all((channel == pixels).all() for channel in decoded.pixels)
 
 
@@ -53,7 +53,7 @@ def test_whole_numbers_of_32_bits_have_no_defined_white(most):
         decode(encoded(np.array([[0, most]], dtype=np.int32), "TIFF"))
 
 
-def test_palettes_and_transparency_become_colours():
+def test_palettes_and_transparency_become_colors():
     pixels = np.full((4, 4, 3), (255, 0, 0), dtype=np.uint8)
     file = io.BytesIO()
     Image.fromarray(pixels).convert("P").save(file, "PNG", transparency=b"\x80")

@@ -24,7 +24,7 @@ OPTIONS = [{"schedule": "cascaded"}, {"schedule": "serial"}, {"kernel": EWS, "st
 def tiny(tiny_run):  # noqa: F811
     """A network in double precision, so that no confidence is on both sides of a threshold; images and labels."""
     run, test = load_run(tiny_run()), load("digits", "test")
-    return run.net.double(), run.normalised(test.images[:24]).double(), test.labels[:24]
+    return run.net.double(), run.normalized(test.images[:24]).double(), test.labels[:24]
 
 
 @torch.no_grad()
@@ -42,7 +42,7 @@ def first_above(net, images, threshold, **options):
 @settings(max_examples=8)
 def test_predictions_are_those_of_the_trace_at_the_first_step_above_the_threshold(tiny_run, place, batch, options):  # noqa: F811
     run, test = load_run(tiny_run()), load("digits", "test")
-    net, images = run.net.double(), run.normalised(test.images[:4]).double()
+    net, images = run.net.double(), run.normalized(test.images[:4]).double()
     with torch.no_grad():
         confidence = net(images, **options).softmax(dim=-1).amax(dim=-1).flatten().sort().values
     below = int(place * (len(confidence) - 2))
@@ -131,7 +131,7 @@ def test_a_loaded_network_takes_bytes_and_runs_under_its_own_schedule(tiny_run, 
     with torch.no_grad():
         threshold = float(net(images).softmax(dim=-1).amax(dim=-1).median())
     result = early_exit(net, images, threshold)
-    expected = early_exit(run.net, run.normalised(images), threshold, schedule=run.config.get_method().schedule)
+    expected = early_exit(run.net, run.normalized(images), threshold, schedule=run.config.get_method().schedule)
     assert torch.equal(result.predictions, expected.predictions)
     assert torch.equal(result.steps, expected.steps)
     assert len(result.steps.unique()) > 1

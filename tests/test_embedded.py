@@ -94,11 +94,11 @@ def test_the_images_are_the_first_hundred_of_each_class_pixel_for_pixel():
             assert torch.equal(pixels.permute(1, 2, 0), torch.from_numpy(np.array(image)))
 
 
-def test_grey_images_get_three_equal_channels_for_a_network_of_colour_images():
-    grey, colour = load("digits", "test", image_size=32), load("digits", "test", image_size=32, channels=3)
-    assert colour.images.shape == (len(grey), 3, 32, 32)
-    assert all(torch.equal(colour.images[:, channel], grey.images[:, 0]) for channel in range(3))
-    assert load("cifar10-sample", "test", channels=1).images.shape[1] == 3  # colour is not thrown away
+def test_gray_images_get_three_equal_channels_for_a_network_of_color_images():
+    gray, color = load("digits", "test", image_size=32), load("digits", "test", image_size=32, channels=3)
+    assert color.images.shape == (len(gray), 3, 32, 32)
+    assert all(torch.equal(color.images[:, channel], gray.images[:, 0]) for channel in range(3))
+    assert load("cifar10-sample", "test", channels=1).images.shape[1] == 3  # color is not thrown away
 
 
 def test_classes_are_those_of_the_shipped_cifar10_networks():

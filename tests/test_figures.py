@@ -39,9 +39,9 @@ def rows(df, analysis, metric, **variants):
     return chosen
 
 
-def drawn(ax, colour=TD0, style=None):
+def drawn(ax, color=TD0, style=None):
     """The points of the lines of one color, without the error bars' caps and legends."""
-    found = [line for line in ax.lines if to_hex(line.get_color()) == colour and len(line.get_xdata())]
+    found = [line for line in ax.lines if to_hex(line.get_color()) == color and len(line.get_xdata())]
     found = [line for line in found if style is None or line.get_linestyle() == style]
     return [np.asarray(line.get_xydata(), dtype=float) for line in found]
 

@@ -112,8 +112,8 @@ def test_a_dataclass_from_json():
         ({"name": 1}, "Expected `str`, got `int` - at `\\$.name`"),
         ({}, "missing required field `name`"),
         ([], "Expected `object`, got `array`"),
-        ({"name": "a", "colour": 1}, "unknown key colour"),
-        ({"name": "a", "inner": {"colour": 1}}, "unknown key colour"),
+        ({"name": "a", "color": 1}, "unknown key color"),
+        ({"name": "a", "inner": {"color": 1}}, "unknown key color"),
         ({"name": "a", "inner": {"size": [True]}}, "Expected `int`, got `bool`"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from cascaded import RunConfig
 from cascaded.errors import InputError
 from cascaded.training.config import ExecutionConfig
-from cascaded.training.log import summarise
+from cascaded.training.log import summarize
 from cascaded.training.loop import train
 from cascaded.training.runs import read_metrics
 
@@ -16,9 +16,9 @@ TINY = RunConfig(width=2, epochs=2, batch_size=32, lr=0.05, max_images=64, lam=(
 
 
 def test_accuracy_is_told_at_the_first_the_middle_and_the_last_step():
-    assert summarise([k / 10 for k in range(1, 10)]) == "10.0% at step 1, 50.0% at 5, 90.0% at 9"
-    assert summarise([0.5]) == "50.0% at step 1"
-    assert summarise([0.5, 0.75]) == "50.0% at step 1, 75.0% at 2"
+    assert summarize([k / 10 for k in range(1, 10)]) == "10.0% at step 1, 50.0% at 5, 90.0% at 9"
+    assert summarize([0.5]) == "50.0% at step 1"
+    assert summarize([0.5, 0.75]) == "50.0% at step 1, 75.0% at 2"
 
 
 def test_a_line_an_epoch_where_there_is_no_terminal(tmp_path, capsys):

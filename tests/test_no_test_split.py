@@ -26,7 +26,7 @@ IMAGES = 12
 def path(tmp_path_factory):
     """The outputs of all commands, by name, and the folder they were typed in."""
     place = tmp_path_factory.mktemp("my photos")
-    image_folder(place / "data", ["ant", "bee", "cat"], each=IMAGES, grey=True)
+    image_folder(place / "data", ["ant", "bee", "cat"], each=IMAGES, gray=True)
     runs, printed = str(place / "runs"), {}
     commands = {
         "train": ["--data", str(place / "data"), "--out", runs, *TRAIN],
@@ -91,10 +91,10 @@ def test_a_run_with_neither_split_is_refused_with_both_ways_out(path):
 
 def test_other_data_without_a_test_split_is_shown_by_its_validation_split(tiny_run, tmp_path):
     net = load_run(tiny_run())
-    image_folder(tmp_path / "val", ["validation/ant", "validation/bee"], grey=True)
+    image_folder(tmp_path / "val", ["validation/ant", "validation/bee"], gray=True)
     images, items = select_images(net, str(tmp_path / "val"))
     assert (images.split, len(items)) == ("validation", 6)
-    image_folder(tmp_path / "train", ["ant", "bee"], grey=True)
+    image_folder(tmp_path / "train", ["ant", "bee"], gray=True)
     with pytest.raises(InputError, match="has no split 'test'"):
         select_images(net, str(tmp_path / "train"))
 

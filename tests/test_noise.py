@@ -279,7 +279,7 @@ def test_the_highest_pixels_are_ranked_even_where_they_are_equal():
 
 
 def test_blots_are_larger_than_a_pixel():
-    """Gradient noise is smooth: a neighbour is mostly covered alike, which is not so of pixels drawn one by one."""
+    """Gradient noise is smooth: a neighbor is mostly covered alike, which is not so of pixels drawn one by one."""
     lost = Perlin()(torch.ones(50, 1, 32, 32), seeded()) == 0
     alike = (lost[..., 1:] == lost[..., :-1]).float().mean()
     assert alike > 0.8  # 0.52 if independent
@@ -399,7 +399,7 @@ def test_a_turn_is_scipys(size, degrees, seed, edges, mode):
 
 
 def test_angles_reach_sixty_degrees_either_way_and_no_further():
-    ramp = torch.linspace(0, 1, 33).expand(1000, 1, 33, 33)  # at the centre, its slope tells the angle
+    ramp = torch.linspace(0, 1, 33).expand(1000, 1, 33, 33)  # at the center, its slope tells the angle
     film = Rotation()(ramp, seeded())[:, 0]
     right, down = film[:, 16, 17] - film[:, 16, 15], film[:, 17, 16] - film[:, 15, 16]
     degrees = torch.rad2deg(torch.atan2(-down, right))

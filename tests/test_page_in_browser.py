@@ -121,10 +121,10 @@ def test_odd_names_are_text_and_nothing_else(visit, page):
     assert visit.trouble == []
 
 
-def test_a_network_has_the_same_colour_in_the_key_and_in_the_explorer(page):
-    colour = "(each) => getComputedStyle(each).backgroundColor"
-    key = page.locator(".key .swatch").evaluate_all(f"(all) => all.map({colour})")
-    shown = page.locator(".side .swatch").evaluate_all(f"(all) => all.map({colour})")
+def test_a_network_has_the_same_color_in_the_key_and_in_the_explorer(page):
+    color = "(each) => getComputedStyle(each).backgroundColor"
+    key = page.locator(".key .swatch").evaluate_all(f"(all) => all.map({color})")
+    shown = page.locator(".side .swatch").evaluate_all(f"(all) => all.map({color})")
     assert shown == key[:2]
     assert len(set(key)) == len(NETWORKS)
 
@@ -137,21 +137,21 @@ def test_no_half_of_a_row_of_figures_is_left_empty(page):
     assert third[2] == second[0] + second[2] - first[0]
 
 
-def test_colours_follow_the_system_until_the_reader_chooses_and_are_remembered(browser, file):
+def test_colors_follow_the_system_until_the_reader_chooses_and_are_remembered(browser, file):
     """Served, not opened from disk: Chromium may lose what a file:// page stores right before it is reloaded."""
     ground = "getComputedStyle(document.body).backgroundColor"
     with served(file.parent) as url, visited(browser, f"{url}/{file.name}", color_scheme="dark") as visit:
         page = visit.page
         dark = page.evaluate(ground)
-        assert page.inner_text("#page-theme") == "Colours: auto"
+        assert page.inner_text("#page-theme") == "Colors: auto"
         page.click("#page-theme")
         assert page.evaluate(ground) == "rgb(255, 255, 255)" != dark
         page.reload()
-        assert page.inner_text("#page-theme") == "Colours: light"
+        assert page.inner_text("#page-theme") == "Colors: light"
         page.click("#page-theme")
         assert page.evaluate(ground) == dark
         page.click("#page-theme")
-        assert page.inner_text("#page-theme") == "Colours: auto"
+        assert page.inner_text("#page-theme") == "Colors: auto"
 
 
 def test_without_javascript_all_but_the_explorer_is_there(browser, file):

@@ -90,9 +90,9 @@ def test_exponential_smoothing_takes_70_steps_to_nearly_the_same_probabilities()
         predict(network(method="shallow-deep"), image, kernel="ews:0.9")
 
 
-def test_a_network_of_one_channel_gets_grey_images():
-    grey = np.full((8, 8, 1), 124, dtype=np.uint8)
-    assert predict(network(channels=1, side=8), grey).steps == 9
+def test_a_network_of_one_channel_gets_gray_images():
+    gray = np.full((8, 8, 1), 124, dtype=np.uint8)
+    assert predict(network(channels=1, side=8), gray).steps == 9
 
 
 # --- the figure

@@ -27,7 +27,7 @@ def test_an_image_is_resized_as_training_images_are(tmp_path, size):
     np.testing.assert_array_equal(resized.transpose(2, 0, 1), decode(file.read_bytes(), 32).pixels)
 
 
-def test_colors_become_grey_for_a_network_of_one_channel(tmp_path):
+def test_colors_become_gray_for_a_network_of_one_channel(tmp_path):
     image = UserImage(tmp_path, np.full((5, 5, 3), (200, 100, 50), dtype=np.uint8))
     assert np.unique(image.resize((1, 8, 8))).tolist() == [124]  # 0.299 red, 0.587 green, 0.114 blue
     with pytest.raises(InputError, match="expects images with 4 channels"):
@@ -102,7 +102,7 @@ def test_a_file_that_is_no_image_or_too_large_is_refused_in_one_sentence(content
         read_image(tmp_path / "strange.png")
 
 
-def test_32_bit_grey_is_refused_in_one_sentence(tmp_path):
+def test_32_bit_gray_is_refused_in_one_sentence(tmp_path):
     Image.new("F", (4, 4), 1.0).save(tmp_path / "depth.tif")
     with pytest.raises(InputError, match=r"depth\.tif cannot be read .*save it with 8 or 16 bits"):
         read_image(tmp_path / "depth.tif")

@@ -52,7 +52,7 @@ def test_a_saved_network_is_a_run_folder(saved):
     assert find_runs([saved.parent]) == [saved]
     assert read_config(saved) == tiny_config()
     run = load_run(saved)
-    assert torch.equal(run.net(run.normalised(pixels())), cascaded.load(saved)(pixels()))
+    assert torch.equal(run.net(run.normalized(pixels())), cascaded.load(saved)(pixels()))
 
 
 @pytest.mark.parametrize("method", ["cascaded-td", "cascaded-ce", "shallow-deep"])
@@ -61,7 +61,7 @@ def test_a_run_is_loaded_with_its_configuration_and_test_accuracy(method, tmp_pa
     folder = made_run(tmp_path / "0", made(method, accuracy=(0.25, 0.5)))
     run, net = load_run(folder), cascaded.load(str(folder))
     trace = net(pixels())
-    assert torch.equal(trace, run.net(run.normalised(pixels()), schedule=net.schedule))
+    assert torch.equal(trace, run.net(run.normalized(pixels()), schedule=net.schedule))
     assert (net.config, net.inputs, net.accuracy) == (run.config, run.inputs, (0.25, 0.5))
     assert net.classes == tuple("0123456789")
     assert len(trace) == net.steps == 9
@@ -75,7 +75,7 @@ def test_accuracy_is_empty_unless_it_was_measured_with_these_weights(metrics, tm
 
 
 @torch.no_grad()
-def test_bytes_floats_and_frame_sequences_are_normalised_alike():
+def test_bytes_floats_and_frame_sequences_are_normalized_alike():
     net = made()
     trace = net(pixels())
     torch.testing.assert_close(net(pixels() / 255), trace, rtol=1e-4, atol=1e-4)

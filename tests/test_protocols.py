@@ -53,7 +53,7 @@ def presented(config, run, pixels, generators=None):
 
 def noisy(run, name, pixels, frames):
     """The noisy frames of `draws()`, image by image."""
-    pairs = zip(run.normalised(pixels).split(1), draws(items=len(pixels)), strict=True)
+    pairs = zip(run.normalized(pixels).split(1), draws(items=len(pixels)), strict=True)
     return torch.cat([make_noise(name).film(each, frames, drawn) for each, drawn in pairs], dim=1)
 
 
@@ -69,7 +69,7 @@ def close(a, b):
 def test_the_logits_of_a_still_image_are_those_of_the_network(run, pixels, kernel, schedule, steps):
     config = RecordingConfig(kernel=kernel, schedule=schedule, steps=steps)
     (logits,) = presented(config, run, pixels)
-    expected = run.net(run.normalised(pixels), kernel=make_kernel(kernel), steps=steps, schedule=schedule)
+    expected = run.net(run.normalized(pixels), kernel=make_kernel(kernel), steps=steps, schedule=schedule)
     assert logits.shape == (steps, 5, 10)
     assert torch.equal(logits, expected)
 
@@ -89,7 +89,7 @@ def test_the_serial_schedule_processes_every_frame_in_full(tiny_run, pixels, met
     plain = run.net.serial().eval()
     (logits,) = presented(persistent("perlin", steps=4, schedule="serial"), run, pixels)
     assert close(logits, torch.stack([plain(frame) for frame in noisy(run, "perlin", pixels, 4)]))
-    clean, frames = run.normalised(pixels), noisy(run, "perlin", pixels, 3)
+    clean, frames = run.normalized(pixels), noisy(run, "perlin", pixels, 3)
     config = transient("perlin", (1, 3), 2, schedule="serial")
     for count, logits in zip((1, 3), presented(config, run, pixels), strict=True):
         sequence = [clean, clean, *frames[:count], clean, clean]
@@ -99,7 +99,7 @@ def test_the_serial_schedule_processes_every_frame_in_full(tiny_run, pixels, met
 @KERNELS
 @torch.no_grad()
 def test_transient_noise_is_the_whole_sequence_for_every_number_of_noisy_frames(run, pixels, kernel):
-    clean, frames = run.normalised(pixels), noisy(run, "occlusion", pixels, 6)
+    clean, frames = run.normalized(pixels), noisy(run, "occlusion", pixels, 6)
     for count, logits in zip((1, 3), presented(transient(frames=(1, 3), kernel=kernel), run, pixels), strict=True):
         sequence = torch.stack([*[clean] * 10, *frames[:count], *[clean] * 10])
         assert logits.shape == (20 + count, 5, 10)
@@ -118,7 +118,7 @@ def test_drawn_sequences_are_as_if_run_in_one_go(tiny_run, noise, counts, steps,
     run, pixels = load_run(tiny_run()), load("digits", "test").images[:3]
     config = transient(noise, counts, steps, kernel=f"ews:{alpha}")
     variants = make_protocol(run, config).variants
-    clean, frames = run.normalised(pixels), noisy(run, noise, pixels, 6)
+    clean, frames = run.normalized(pixels), noisy(run, noise, pixels, 6)
     for count, variant, logits in zip(counts, variants, presented(config, run, pixels), strict=True):
         assert (variant.onset, variant.noise_frames) == (steps + 1, (count,))
         sequence = torch.stack([*[clean] * steps, *frames[:count], *[clean] * steps])

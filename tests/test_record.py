@@ -87,7 +87,7 @@ def test_stored_logits_are_those_of_the_network(own_run, method, kernel, steps):
     run, images = own_run(method), some(40)
     (trace,) = recorded(run, images, RecordingConfig(kernel=kernel, steps=steps, embeddings=True))
     schedule = "cascaded" if "cascaded" in method else "serial"
-    expected = run.net(run.normalised(images.images), kernel=make_kernel(kernel), steps=steps, schedule=schedule)
+    expected = run.net(run.normalized(images.images), kernel=make_kernel(kernel), steps=steps, schedule=schedule)
     assert np.array_equal(trace.logits, expected.numpy())
     assert np.array_equal(trace.labels, images.labels.numpy())
     assert np.array_equal(trace.indices, images.indices.numpy())
@@ -137,7 +137,7 @@ def test_noise_is_drawn_for_every_trial_and_image_and_stored_trial_by_trial(own_
     for frames, trace in zip((1, 2), traces, strict=True):
         for trial in (0, 1):
             for place, row in enumerate(images.indices.tolist()):
-                clean = run.normalised(images.images[place : place + 1])
+                clean = run.normalized(images.images[place : place + 1])
                 noisy = make_noise("occlusion").film(clean, 6, generator_at(11, "noise", trial, row))
                 expected = net(torch.stack([*[clean] * 3, *noisy[:frames], *[clean] * 3]))
                 stored = trace.trial(trial).logits[:, place : place + 1]
@@ -294,7 +294,7 @@ def test_saved_items_are_not_computed_again(run, cut_short):
 
 def logits_of(run, images, chunk):
     with torch.no_grad():
-        parts = [run.net(run.normalised(part), kernel=EWS, steps=3) for part in images.images.split(chunk)]
+        parts = [run.net(run.normalized(part), kernel=EWS, steps=3) for part in images.images.split(chunk)]
     return torch.cat(parts, dim=1).numpy()
 
 
@@ -310,7 +310,7 @@ def test_an_interrupted_recording_does_not_resume_with_other_chunks(run, cut_sho
 def test_an_interrupted_recording_of_other_weights_does_not_resume(run, cut_short):
     now = checkpoint.newest(run.folder)
     model = {name: each + 1 if "linear" in name else each for name, each in now.model.items()}
-    checkpoint.save(run.folder, 99, model, now.optimiser, {**now.position, "step": 99})
+    checkpoint.save(run.folder, 99, model, now.optimizer, {**now.position, "step": 99})
     other = load_run(run.folder)
     (trace,) = recorded(other, cut_short, SHORT)
     assert np.array_equal(trace.logits, logits_of(other, cut_short, 50))
@@ -342,7 +342,7 @@ def test_a_header_has_the_resolved_config_and_the_provenance(run):
 
 
 def test_data_with_other_classes_is_out_of_distribution(run, tmp_path):
-    place = image_folder(tmp_path / "other", [f"test/kind {number}" for number in range(12)], each=1, grey=True)
+    place = image_folder(tmp_path / "other", [f"test/kind {number}" for number in range(12)], each=1, gray=True)
     (file,) = record(run, replace(SHORT, data=str(place)))
     trace = load_trace(file)
     assert not trace.provenance.in_distribution

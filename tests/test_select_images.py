@@ -54,7 +54,7 @@ def test_a_maximum_takes_the_same_number_per_class_and_keeps_their_order(run):
 
 
 def test_other_data_is_brought_to_the_size_of_the_network(run, tmp_path):
-    place = image_folder(tmp_path / "other", ["test/ant", "test/bee"], size=(20, 16), grey=True)
+    place = image_folder(tmp_path / "other", ["test/ant", "test/bee"], size=(20, 16), gray=True)
     images, items = select_images(run, str(place), "test")
     assert images.images.shape == (6, 1, 8, 8)
     assert images.classes == ("ant", "bee")

@@ -37,9 +37,9 @@ def test_a_cell_is_about_64_pixels_unless_its_image_is_larger(side, drawn):
 
 
 def test_a_label_is_written_at_the_left():
-    blank, labelled = (np.asarray(contact_sheet([(label, some(1))])) for label in ("", "focus"))
-    assert labelled.shape[1] > blank.shape[1]
-    assert labelled[:, :-80].min() < 128
+    blank, labeled = (np.asarray(contact_sheet([(label, some(1))])) for label in ("", "focus"))
+    assert labeled.shape[1] > blank.shape[1]
+    assert labeled[:, :-80].min() < 128
 
 
 def test_long_labels_end_in_an_ellipsis_and_fit():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cascaded.data import hold_out, limit
 from cascaded.data.split import fold
 from cascaded.errors import InputError
-from tests.pictures import labelled
+from tests.pictures import labeled
 
 some_labels = st.lists(st.integers(0, 4), min_size=20, max_size=80)
 seeds = st.integers(0, 2**31)
@@ -20,7 +20,7 @@ def counts(images):
 
 @given(some_labels, st.floats(0.1, 0.9), seeds)
 def test_both_parts_cover_everything_once_and_in_order(labels, share, seed):
-    images = labelled(labels)
+    images = labeled(labels)
     train, held = hold_out(images, share, seed)
     for part in (train, held):
         assert part.indices.tolist() == sorted(part.indices.tolist())
@@ -31,32 +31,32 @@ def test_both_parts_cover_everything_once_and_in_order(labels, share, seed):
 
 @given(some_labels, st.floats(0.1, 0.9), seeds)
 def test_the_same_share_of_every_class_is_held_out(labels, share, seed):
-    images = labelled(labels)
+    images = labeled(labels)
     _, held = hold_out(images, share, seed)
     assert ((counts(held) - share * counts(images)).abs() <= 0.5 + 1e-6).all()
 
 
 @given(some_labels, seeds)
 def test_the_same_seed_holds_out_the_same(labels, seed):
-    first, second = (hold_out(labelled(labels), 0.3, seed)[1].indices.tolist() for _ in range(2))
+    first, second = (hold_out(labeled(labels), 0.3, seed)[1].indices.tolist() for _ in range(2))
     assert first == second
 
 
 def test_another_seed_holds_out_others():
-    images = labelled([0, 1] * 50)
+    images = labeled([0, 1] * 50)
     assert hold_out(images, seed=0)[1].indices.tolist() != hold_out(images, seed=1)[1].indices.tolist()
 
 
 def test_ten_percent_of_cifar10_are_five_hundred_a_class():
     labels = torch.arange(10).repeat(5000)[torch.randperm(50_000, generator=torch.Generator().manual_seed(0))]
-    train, held = hold_out(labelled(labels))
+    train, held = hold_out(labeled(labels))
     assert train.labels.bincount().tolist() == [4500] * 10
     assert held.labels.bincount().tolist() == [500] * 10
 
 
 @given(some_labels, seeds, st.data())
 def test_smaller_sets_are_nested(labels, seed, data):
-    images = labelled(labels)
+    images = labeled(labels)
     large = data.draw(st.integers(1, len(labels)))
     small = data.draw(st.integers(1, large))
     more, fewer = (limit(images, items, seed).indices.tolist() for items in (large, small))
@@ -67,34 +67,34 @@ def test_smaller_sets_are_nested(labels, seed, data):
 
 @given(st.integers(2, 5), st.integers(4, 10), seeds, st.data())
 def test_classes_of_a_smaller_set_differ_by_at_most_one(classes, each, seed, data):
-    images = labelled(list(range(classes)) * each)
+    images = labeled(list(range(classes)) * each)
     some = limit(images, data.draw(st.integers(1, classes * each)), seed)
     there = some.labels.bincount(minlength=classes)
     assert there.max() - there.min() <= 1
 
 
 def test_a_smaller_set_depends_on_its_seed():
-    images = labelled([0, 1] * 50)
+    images = labeled([0, 1] * 50)
     assert limit(images, 20, seed=0).indices.tolist() != limit(images, 20, seed=1).indices.tolist()
     assert limit(images, 20, seed=1).indices.tolist() == limit(images, 20, seed=1).indices.tolist()
 
 
 def test_images_without_labels_can_be_divided_too():
-    images = labelled([-1] * 10, classes=())
+    images = labeled([-1] * 10, classes=())
     train, held = hold_out(images, 0.2)
     assert (len(train), len(held)) == (8, 2)
     assert len(limit(images, 3)) == 3
 
 
 def test_impossible_parts_are_refused():
-    images = labelled([0, 1, 2])
+    images = labeled([0, 1, 2])
     for share in (0, 1, -0.5, float("nan")):
         with pytest.raises(InputError, match="give a fraction above 0"):
             hold_out(images, share)
     with pytest.raises(InputError, match="of 3 images in 3 classes: it leaves 0 for validation and 3 for training"):
         hold_out(images, 0.1)
     with pytest.raises(InputError, match="of 1 image in 1 class: it leaves 0 for validation and 1 for training"):
-        hold_out(labelled([0]), 0.1)
+        hold_out(labeled([0]), 0.1)
     for items in (0, 4):
         with pytest.raises(InputError, match=f"the number of images is {items}, there are 3"):
             limit(images, items)

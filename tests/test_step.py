@@ -113,10 +113,10 @@ def test_filled_statistics_are_the_mean_over_the_batches():
 
 
 def trained_on_the_last_step(net, steps=3):
-    optimiser = torch.optim.SGD(net.parameters(), 0.1)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
     for seed in range(steps):
         LossModule(net, get_method("cascaded-ce"))(images(net, seed=seed), torch.arange(3)).backward()
-        optimiser.step()
+        optimizer.step()
     return net
 
 

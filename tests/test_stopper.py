@@ -99,7 +99,7 @@ def test_items_in_chunks_score_as_alone(monkeypatch):
     assert stopper.scores(trace) == pytest.approx(whole, abs=1e-6)
 
 
-def test_training_minimises_the_cross_entropy_averaged_over_steps_and_items():
+def test_training_minimizes_the_cross_entropy_averaged_over_steps_and_items():
     # one batch an epoch and a tiny rate: Adam's first step moves each weight against the sign of its gradient
     trace = made(items=9)
     config = StopperConfig(hidden=5, lr=1e-3, weight_decay=0, epochs=1, batch_size=9)

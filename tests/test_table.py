@@ -85,8 +85,8 @@ def test_a_damaged_file_is_passed_over_and_a_column_that_is_not_known_refused(tm
     file = write(tmp_path, "run_time", made_table("run_time", seeds=(0,)), {})
     file.write_bytes(file.read_bytes()[:100])
     assert read_provenance(file) is None
-    with pytest.raises(InputError, match="rows have a column 'colour'"):
-        to_table(pd.DataFrame([{"colour": 1}]))
+    with pytest.raises(InputError, match="rows have a column 'color'"):
+        to_table(pd.DataFrame([{"color": 1}]))
 
 
 def test_the_page_about_the_table_has_every_column_and_metric():

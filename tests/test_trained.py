@@ -41,7 +41,7 @@ def test_the_network_is_right_exactly_as_often_as_when_it_was_trained(tiny_run, 
     assert any(isinstance(layer, torch.nn.MaxPool2d) for layer in run.net.stem) == options.get("pool", True)
     assert not any(module.training for module in run.net.modules())
     test = load("digits", "test")
-    predictions = run.net(run.normalised(test.images), schedule=run.config.get_method().schedule).argmax(dim=-1)
+    predictions = run.net(run.normalized(test.images), schedule=run.config.get_method().schedule).argmax(dim=-1)
     right = (predictions == test.labels).double().mean(dim=1)
     assert right.tolist() == read_metrics(run.folder)[-1]["test"]
     assert run.step == 10
@@ -69,14 +69,14 @@ def test_the_run_tells_what_its_network_takes_without_the_images(tiny_run):  # n
 
 
 @pytest.mark.parametrize("bytes_or_floats", [True, False])
-def test_images_are_normalised_by_what_was_trained_on_stills_and_films_alike(tiny_run, bytes_or_floats):  # noqa: F811
+def test_images_are_normalized_by_what_was_trained_on_stills_and_films_alike(tiny_run, bytes_or_floats):  # noqa: F811
     run = load_run(tiny_run())
     pixels = torch.randint(0, 256, (3, 2, 1, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
-    film = run.normalised(pixels if bytes_or_floats else pixels / 255)
+    film = run.normalized(pixels if bytes_or_floats else pixels / 255)
     expected = (pixels / 255 - run.inputs.mean[0]) / run.inputs.std[0]
     torch.testing.assert_close(film, expected, rtol=1e-5, atol=1e-5)
     for frame, each in zip(film, pixels, strict=True):
-        assert torch.equal(run.normalised(each if bytes_or_floats else each / 255), frame)
+        assert torch.equal(run.normalized(each if bytes_or_floats else each / 255), frame)
 
 
 def test_the_digest_is_that_of_the_file_with_the_weights(tiny_run):  # noqa: F811
@@ -101,7 +101,7 @@ def test_a_saved_network_is_a_run_without_checkpoints(tiny_run, tmp_path):  # no
     run, saved = load_run(tiny_run()), load_run(tmp_path / "saved")
     assert (saved.config, saved.inputs, saved.step) == (run.config, run.inputs, 0)
     assert saved.weights == sha256(tmp_path / "saved" / "model.safetensors") == weights_digest(tmp_path / "saved")
-    images = run.normalised(load("digits", "test").images[:4])
+    images = run.normalized(load("digits", "test").images[:4])
     assert torch.equal(saved.net(images), run.net(images))
     assert find_runs([tmp_path]) == [tmp_path / "saved"]
     assert is_done(tmp_path / "saved")
@@ -111,7 +111,7 @@ def test_the_newest_checkpoint_counts(own_copy):
     before = load_run(own_copy)
     now = checkpoint.newest(own_copy)
     model = {name: each + 1 if "linear" in name else each for name, each in now.model.items()}
-    checkpoint.save(own_copy, 99, model, now.optimiser, {**now.position, "step": 99})
+    checkpoint.save(own_copy, 99, model, now.optimizer, {**now.position, "step": 99})
     after = load_run(own_copy)
     assert after.step == 99
     assert after.weights != before.weights
@@ -171,14 +171,14 @@ def test_weights_of_another_network_are_refused(own_copy):
 def test_images_of_another_shape_are_refused_with_both_shapes(tiny_run, shape, message):  # noqa: F811
     run = load_run(tiny_run())
     with pytest.raises(InputError) as raised:
-        run.normalised(torch.zeros(shape))
+        run.normalized(torch.zeros(shape))
     assert str(raised.value) == f"{message}, {run.folder} was trained on 1 channel of 8 x 8: resize them to that"
 
 
 def test_floats_outside_zero_to_one_are_refused_with_their_range(tiny_run):  # noqa: F811
     run = load_run(tiny_run())
     with pytest.raises(
-        InputError, match=r"^images are floats from 0 to 255, .* normalised already give them to run\.net$"
+        InputError, match=r"^images are floats from 0 to 255, .* normalized already give them to run\.net$"
     ):
-        run.normalised(torch.tensor([0.0, 255.0]).repeat(1, 1, 8, 4))
-    assert run.normalised(torch.zeros(0, 1, 8, 8)).shape == (0, 1, 8, 8)
+        run.normalized(torch.tensor([0.0, 255.0]).repeat(1, 1, 8, 4))
+    assert run.normalized(torch.zeros(0, 1, 8, 8)).shape == (0, 1, 8, 8)

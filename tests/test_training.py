@@ -44,7 +44,7 @@ def named(name):
 
 def result(folder):
     found = checkpoint.newest(folder)
-    return {**found.model, **{f"momentum of {name}": each for name, each in found.optimiser.items()}}
+    return {**found.model, **{f"momentum of {name}": each for name, each in found.optimizer.items()}}
 
 
 def metrics_of(folder):

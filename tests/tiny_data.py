@@ -52,6 +52,6 @@ def _write(folder: Path, splits: dict[str, int], names: dict[str, Sequence[str]]
 
 def _png(draws: np.random.Generator, side: int) -> bytes:
     file = io.BytesIO()
-    coarse = draws.integers(256, size=(4, 4, 3), dtype=np.uint8)  # few colours: a small file
+    coarse = draws.integers(256, size=(4, 4, 3), dtype=np.uint8)  # few colors: a small file
     Image.fromarray(coarse).resize((side, side)).save(file, "PNG")
     return file.getvalue()

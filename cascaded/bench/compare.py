@@ -145,7 +145,7 @@ def _convolutions(pixelwise: bool) -> Iterator[None]:
 
 
 def input_pipeline(setting: Setting) -> Callable[[], None]:
-    """A function that prepares the next batch as training does: sampled, augmented, normalised."""
+    """A function that prepares the next batch as training does: sampled, augmented, normalized."""
     generator = torch.Generator().manual_seed(0)
     size, items = setting.image_size, max(PIPELINE_IMAGES, setting.batch_size)
     pixels = torch.randint(256, (items, 3, size, size), generator=generator, dtype=torch.uint8)

@@ -48,7 +48,7 @@ def _evaluate(run: Trained, images: Images, part: slice, on_progress: Callable[[
     """Seconds to evaluate some images in batches of the size that recording uses."""
     serial, correct, start = run.net.serial(), 0, time.perf_counter()
     for rows in torch.arange(len(images))[part].split(PIXELS // images.images[0, 0].numel()):
-        predictions = serial(run.normalised(images.images[rows])).argmax(dim=-1)
+        predictions = serial(run.normalized(images.images[rows])).argmax(dim=-1)
         correct += int((predictions == images.labels[rows]).sum())
         on_progress(len(rows))
     return time.perf_counter() - start

@@ -25,7 +25,7 @@ def check_frames(x: Tensor, in_channels: int, dims: tuple[int, ...] = (4, 5)) ->
             f"network with in_channels={x.shape[-3]}"
         )
     if not x.is_floating_point():
-        raise InputError(f"images are {x.dtype}, this network takes floating point: convert and normalise them")
+        raise InputError(f"images are {x.dtype}, this network takes floating point: convert and normalize them")
     if 0 in x.shape:
         raise InputError(f"images have shape {tuple(x.shape)}: give at least one image of at least one pixel")
 

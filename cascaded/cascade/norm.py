@@ -1,4 +1,4 @@
-"""Batch norm in time: every step is normalised with that step's own statistics."""
+"""Batch norm in time: every step is normalized with that step's own statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch statistics across processes: several half batches are normalised as the whole batch would be."""
+"""Batch statistics across processes: several half batches are normalized as the whole batch would be."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def batch_norm_across(
     bias: Float[Tensor, "time channels"],
     eps: float,
 ) -> tuple[list[Tensor], Float[Tensor, "time channels"], Float[Tensor, "time channels"]]:
-    """Frames normalised over the batches of all processes, with their means and unbiased variances.
+    """Frames normalized over the batches of all processes, with their means and unbiased variances.
 
     Every process must bring the same number of items and steps.
     """
@@ -43,10 +43,10 @@ def batch_norm_across(
     frames = [x.float() if kind in (torch.float16, torch.bfloat16) else x for x in frames]
     count = frames[0][:, 0].numel() * processes(shared=True)
     means = _sum([x.sum(dim=(0, 2, 3)) for x in frames]) / count
-    centred = [x - _map(mean) for x, mean in zip(frames, means, strict=True)]
-    variances = _sum([x.square().sum(dim=(0, 2, 3)) for x in centred]) / count
+    centered = [x - _map(mean) for x, mean in zip(frames, means, strict=True)]
+    variances = _sum([x.square().sum(dim=(0, 2, 3)) for x in centered]) / count
     scales = weight * (variances + eps).rsqrt()
-    normed = [(x * _map(scale) + _map(b)).to(kind) for x, scale, b in zip(centred, scales, bias, strict=True)]
+    normed = [(x * _map(scale) + _map(b)).to(kind) for x, scale, b in zip(centered, scales, bias, strict=True)]
     return normed, means.detach(), variances.detach() * (count / max(count - 1, 1))
 
 

@@ -126,7 +126,7 @@ def draw(action: str, name: str, split: str | None, given: dict[str, Any], out: 
 def print_counts(images: Images, console: Any) -> None:
     """Print number, size, mean, standard deviation and classes of images."""
     items, channels, height, width = images.images.shape
-    kind = "grey image" if channels == 1 else "colour image"
+    kind = "gray image" if channels == 1 else "color image"
     print_line(console, f"{images.name} {images.split}: {counted(items, kind)}, {width} x {height} pixels")
     mean, std = (" ".join(f"{value:.4f}" for value in values) for values in images.statistics())
     print_line(console, f"mean {mean}, standard deviation {std}, of values in 0..1")
@@ -180,10 +180,10 @@ def check(name: str, split: str | None, given: dict[str, Any]) -> None:
         where, them = f"{name} {split}" if split else name, "it" if count == 1 else "them"
         raise InputError(f"{where} has {counted(count, 'problem')}, listed above: correct {them}, then check again")
     print_line(console, "no problems")
-    labelled = any(problems.table.classes for problems in read.values())
+    labeled = any(problems.table.classes for problems in read.values())
     if source.size is None and max(max(size) for size in sizes) > max(SUGGESTED):  # large images train for hours
         given = {**given, "image_size": suggested_size(sizes)}
-    print_line(console, next_command(name, given, labelled))
+    print_line(console, next_command(name, given, labeled))
 
 
 def read_split(source: Source, split: str) -> Problems:
@@ -219,7 +219,7 @@ def size_line(sizes: Counter[Size]) -> str:
     return f"{len(sizes):,} sizes in pixels: {three} ({counted(times, 'image')})"
 
 
-def next_command(name: str, given: dict[str, Any], labelled: bool) -> str:
+def next_command(name: str, given: dict[str, Any], labeled: bool) -> str:
     """The command that uses these images: training, or where they cannot be trained on, recording."""
     from cascaded.data.open import locate
     from cascaded.data.sources import describe
@@ -231,8 +231,8 @@ def next_command(name: str, given: dict[str, Any], labelled: bool) -> str:
     try:
         locate(describe(name, **given), "train")
     except MissingSplitError:
-        labelled = False
-    if not labelled:
+        labeled = False
+    if not labeled:
         return f"these images are for evaluation (--data {words[0]}), see {program()} record --help"
     return f"next: {program()} train --data {' '.join(words)} --out runs/mine"
 

@@ -183,12 +183,12 @@ def _conclude(statuses: Mapping[Job, Status]) -> None:
 
 
 def _table(statuses: Mapping[Job, Status]) -> Table:
-    colours = {"done": "green", "failed": "red", "running": "cyan"}
+    colors = {"done": "green", "failed": "red", "running": "cyan"}
     rows = [
         {
             "run": job.name,
             "seed": str(job.config.seed),
-            "state": f"[{colours.get(status.state, 'default')}]{status.state}[/]",
+            "state": f"[{colors.get(status.state, 'default')}]{status.state}[/]",
             "progress": escape(status.message),
             "where": status.where,
         }

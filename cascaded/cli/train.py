@@ -135,11 +135,11 @@ def print_notes(notes: Sequence[str]) -> None:
 
 def _conclude(folder: Path, metrics: Mapping[str, Any]) -> None:
     """The accuracy, and the commands that continue from here."""
-    from cascaded.training.log import summarise
+    from cascaded.training.log import summarize
 
     tested, validated = metrics.get("test"), metrics.get("accuracy")
     if accuracy := tested or validated:
-        print(f"{folder}: {'test' if tested else 'validation'} accuracy {summarise(accuracy)}")
+        print(f"{folder}: {'test' if tested else 'validation'} accuracy {summarize(accuracy)}")
     print(f"wrote {folder}")
     split = "" if tested else " --split validation" if validated else " --split train"
     run = shlex.quote(str(folder))

@@ -71,12 +71,12 @@ def white(images: Tensor) -> int:
     return 1 if images.is_floating_point() else 255
 
 
-def normalise(
+def normalize(
     images: Shaped[Tensor, "batch channels height width"],
     mean: Float[Tensor, "channels"] | Sequence[float],
     std: Float[Tensor, "channels"] | Sequence[float],
 ) -> Float32[Tensor, "batch channels height width"]:
-    """Normalise bytes, or floats in 0..1, to zero mean and unit standard deviation per channel.
+    """Normalize bytes, or floats in 0..1, to zero mean and unit standard deviation per channel.
 
         (x - mean) / std        x in 0..1
 
@@ -90,7 +90,7 @@ def normalise(
             f"{tuple(std.shape)}: give one number per channel"
         )
     if not (std > 0).all():
-        raise InputError(f"std is {std.tolist()}: a constant channel cannot be normalised, remove it")
+        raise InputError(f"std is {std.tolist()}: a constant channel cannot be normalized, remove it")
     scale = white(images)  # scale the few statistics, not the many pixels
     return images.sub(scale * mean[:, None, None]).div_(scale * std[:, None, None]).float()
 
@@ -136,7 +136,7 @@ class Augment:
             images = reflect_crop(images, self.pad, generator)
         if self.flip:
             images = flip(images, generator)
-        normal = normalise(images, mean, std)
+        normal = normalize(images, mean, std)
         if self.area < 1:
             normal = resized_crop(normal, self.area, generator)
         if self.noise:

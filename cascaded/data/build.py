@@ -34,17 +34,17 @@ def build(table: Table, source: Source, split: str, folder: Path) -> Images:
     """
     problems = start_problems(table, source, split)
     rows: list[tuple[int, int, int]] = []
-    shape, grey = (0, 0, 0), True
+    shape, gray = (0, 0, 0), True
     with tempfile.TemporaryFile(dir=folder) as file:  # without a name: it is gone when this process is
         for row, image in decode_rows(table, source, problems):
             if problems.clean:  # otherwise reading continues, to find the other problems
                 rows.append((row.index, row.label, row.coarse))
-                shape, grey = image.pixels.shape, grey and image.grey
+                shape, gray = image.pixels.shape, gray and image.gray
                 file.write(image.pixels.tobytes())
         problems.raise_if_any(source.name, split)
         file.flush()
         pixels = torch.from_numpy(np.memmap(file, np.uint8, "r+", shape=(len(rows), *shape)))  # pyright: ignore
-        pixels = pixels[:, :1].contiguous() if grey else pixels
+        pixels = pixels[:, :1].contiguous() if gray else pixels
     indices, labels, coarse = torch.tensor(rows).T
     wanted = list(range(len(table.classes))) if problems.wanted is None else list(problems.wanted)
     new = {number: position for position, number in enumerate(wanted)}

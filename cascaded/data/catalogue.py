@@ -91,8 +91,8 @@ _TINY = Source("", "", TINY_HUB, TURNS, folder="tinyimagenet", size=32)
 _IMAGENET = Source("", "", IMAGENET_HUB, IMAGENET_SPLITS, LARGE, folder="imagenet", size=224)
 _CIFAR100 = Source("cifar100", "100 classes in 20 coarse ones, 32 px, 50,000 + 10,000", "uoft-cs/cifar100", size=32)
 _SAMPLE = "1,000 test images of cifar10 (Krizhevsky, 2009), 10 classes, 32 px, 300 + 700, embedded"
-_PATCHES = "patches of two photographs, 28 px grey, no labels, 360 + 720, embedded"
-_CLUTTERED = "digits among pieces of others, 28 px grey, 5,752 + 718, embedded"
+_PATCHES = "patches of two photographs, 28 px gray, no labels, 360 + 720, embedded"
+_CLUTTERED = "digits among pieces of others, 28 px gray, 5,752 + 718, embedded"
 
 _ALL = (
     Source("cifar10", "10 classes, 32 px, 50,000 + 10,000", "uoft-cs/cifar10", size=32),
@@ -105,7 +105,7 @@ _ALL = (
     replace(_TINY, name="tinyimagenet-resize", about="tinyimagenet resized to 32 px"),
     replace(_IMAGENET, name="imagenet", about="1000 classes, choose some; 224 px; terms must be accepted", choose=True),
     replace(_IMAGENET, name="terriers", about="ten terriers of imagenet; terms must be accepted", classes=TERRIERS),
-    Source("digits", "digits of scikit-learn, 8 px grey, 1,438 + 359, embedded", augment=DIGITS, size=8),
+    Source("digits", "digits of scikit-learn, 8 px gray, 1,438 + 359, embedded", augment=DIGITS, size=8),
     Source("cluttered-digits", _CLUTTERED, augment=CLUTTERED, size=28),
     Source("cifar10-sample", _SAMPLE, splits=VALIDATION_TEST, size=32),
     Source("photographs", _PATCHES, splits=VALIDATION_TEST, augment=CLUTTERED, size=28),

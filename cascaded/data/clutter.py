@@ -37,10 +37,10 @@ def digits(split: str) -> Iterator[tuple[int, UInt8[np.ndarray, "8 8"], int]]:
     from sklearn.datasets import load_digits
 
     pixels, labels = map(np.asarray, load_digits(return_X_y=True))
-    grey = (pixels * 255 / 16).round().astype("uint8").reshape(-1, 8, 8)  # from 0..16
+    gray = (pixels * 255 / 16).round().astype("uint8").reshape(-1, 8, 8)  # from 0..16
     test = chosen_share(torch.from_numpy(labels).long(), TEST_SHARE, SEED)
     for index in (test if split == "test" else ~test).nonzero().flatten().tolist():
-        yield index, grey[index], int(labels[index])
+        yield index, gray[index], int(labels[index])
 
 
 def canvases(split: str) -> Iterator[tuple[int, UInt8[np.ndarray, "28 28"], int]]:

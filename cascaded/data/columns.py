@@ -68,7 +68,7 @@ def _label_column(features: Mapping[str, Any]) -> str | None:
     return declared[0] if len(declared) == 1 else next(iter(usual), None)
 
 
-# features of `datasets`, recognised without importing it, which takes a second
+# features of `datasets`, recognized without importing it, which takes a second
 def class_names(feature: Any) -> tuple[str, ...] | None:
     """The class names that a column declares."""
     names = getattr(feature, "names", None)

@@ -1,4 +1,4 @@
-"""Decode image files: upright, grey or colour, resized."""
+"""Decode image files: upright, gray or color, resized."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # Pillow is imported when something is decoded
     from PIL.Image import Image
 
 Fit = Literal["resize", "crop"]
-GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B")
+GRAY = ("1", "L", "LA", "La", "I", "I;16", "I;16B")
 
 SIXTEEN = ("PNG", "PPM")
 """Formats in which white is 65535 also if Pillow opens them as mode I: any PPM, and PNG before Pillow 10.3."""
@@ -24,10 +24,10 @@ class UnreadableError(Exception):
 
 
 class Decoded(NamedTuple):
-    """Three channels of pixels, and whether the image is grey."""
+    """Three channels of pixels, and whether the image is gray."""
 
     pixels: np.ndarray
-    grey: bool
+    gray: bool
 
 
 def decode(encoded: bytes, size: int | None = None, fit: Fit = "resize") -> Decoded:
@@ -36,30 +36,30 @@ def decode(encoded: bytes, size: int | None = None, fit: Fit = "resize") -> Deco
     Args:
         encoded: A PNG, JPEG, WebP or another format that Pillow reads.
         size: Height and width of the result; None keeps the size of the image.
-        fit: "resize" resizes the shorter side to `size`, then crops the centre; "crop" only crops the centre, and
+        fit: "resize" resizes the shorter side to `size`, then crops the center; "crop" only crops the center, and
             resizes images that are too small for that.
     """
     from PIL import Image, ImageOps
 
     try:
         with Image.open(io.BytesIO(encoded)) as opened:
-            grey = opened.mode in GREY
-            image = colour(ImageOps.exif_transpose(opened), opened.format)
+            gray = opened.mode in GRAY
+            image = color(ImageOps.exif_transpose(opened), opened.format)
     # Pillow's readers fail in many ways on damaged bytes: SyntaxError, struct.error, KeyError, bomb warnings ...
     except Exception as error:
         unknown = isinstance(error, Image.UnidentifiedImageError)
         raise UnreadableError("not an image" if unknown else first_line(error)) from error
     if size is not None and image.size != (size, size):
         image = fitted(image, size, fit)
-    return Decoded(np.asarray(image).transpose(2, 0, 1), grey)
+    return Decoded(np.asarray(image).transpose(2, 0, 1), gray)
 
 
-def colour(image: Image, form: str | None) -> Image:
-    """The image in RGB; refuses grey without a defined white: if its values end at 1 or 255, it would become black."""
+def color(image: Image, form: str | None) -> Image:
+    """The image in RGB; refuses gray without a defined white: if its values end at 1 or 255, it would become black."""
     from PIL import Image
 
     if image.mode == "F" or (image.mode == "I" and form not in SIXTEEN):
-        raise UnreadableError("32-bit or signed grey has no defined white: save it with 8 or 16 bits")
+        raise UnreadableError("32-bit or signed gray has no defined white: save it with 8 or 16 bits")
     if image.mode.startswith("I"):  # 16 bits per pixel: Pillow itself would clip them at 255
         levels = np.asarray(image).astype(np.int64) // 257
         image = Image.fromarray(levels.clip(0, 255).astype(np.uint8))
@@ -69,7 +69,7 @@ def colour(image: Image, form: str | None) -> Image:
 
 
 def fitted(image: Image, size: int, fit: Fit) -> Image:
-    """A square of this size, from the centre of the image."""
+    """A square of this size, from the center of the image."""
     from PIL import Image, ImageOps
 
     if fit == "crop" and min(image.size) >= size:

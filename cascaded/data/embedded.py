@@ -34,7 +34,7 @@ CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hors
 
 SIDE = 28  # pixels of a patch
 LARGEST = 160  # pixels: the largest square of a photograph that becomes a patch; the smallest has the size of a patch
-CONTRAST = 25  # standard deviation of the grey values of a patch, 0 to 255: sky and shadow contain nothing
+CONTRAST = 25  # standard deviation of the gray values of a patch, 0 to 255: sky and shadow contain nothing
 TRIES = 50  # squares that are tried for a patch
 PATCHES = {"validation": 360, "test": 720}
 SEED = 0
@@ -77,7 +77,7 @@ class Embedded:
 
 
 def png(pixels: np.ndarray) -> bytes:
-    """Grey pixels as a PNG file."""
+    """Gray pixels as a PNG file."""
     from PIL import Image
 
     file = io.BytesIO()
@@ -106,7 +106,7 @@ def patches(split: str) -> Iterator[Item]:
 
 @lru_cache(maxsize=1)
 def photographs() -> list[Image]:
-    """A temple and a flower, in grey."""
+    """A temple and a flower, in gray."""
     from PIL import Image
     from sklearn.datasets import load_sample_images
 

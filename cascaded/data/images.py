@@ -1,4 +1,4 @@
-"""A labelled set of images as tensors: decoded once, in the order of its source."""
+"""A labeled set of images as tensors: decoded once, in the order of its source."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Images:
         )
 
     def with_channels(self, channels: int) -> Images:
-        """The same images with this many channels: a grey channel is repeated, nothing is copied."""
+        """The same images with this many channels: a gray channel is repeated, nothing is copied."""
         if self.images.shape[1] == 1:
             return replace(self, images=self.images.expand(-1, channels, -1, -1))
         return self

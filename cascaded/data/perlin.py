@@ -33,7 +33,7 @@ def influence(side: int, cells: int) -> tuple[Float[Tensor, "side corners"], Flo
 
     fade(1 - t) = 1 - fade(t): weighting with s is Perlin's interpolation.
     """
-    pixels = (torch.arange(side) + 0.5) * cells / side  # pixel centres: a pixel at a corner would always be 0
+    pixels = (torch.arange(side) + 0.5) * cells / side  # pixel centers: a pixel at a corner would always be 0
     d = pixels[:, None] - torch.arange(cells + 1)
     t = (1 - d.abs()).clamp(min=0)
     s = t**3 * (t * (6 * t - 15) + 10)

@@ -1,4 +1,4 @@
-"""Contact sheets: labelled rows of images."""
+"""Contact sheets: labeled rows of images."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def contact_sheet(
     """Rows of images with a label at their left, on white; the largest image becomes about 64 pixels high.
 
     Args:
-        rows: A label and its images, grey or colour. Rows may differ in length and in the size of their images.
+        rows: A label and its images, gray or color. Rows may differ in length and in the size of their images.
     """
     from PIL import Image, ImageDraw, ImageFont
 

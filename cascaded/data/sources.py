@@ -39,7 +39,7 @@ def load(
             files or of images, or the OWNER/NAME of a data set on the Hugging Face hub.
         split: The split to load.
         image_size: Height and width of the images; None for the source's own.
-        channels: 3 repeats the channel of grey images; None keeps the channels of the images.
+        channels: 3 repeats the channel of gray images; None keeps the channels of the images.
         image_column: The column with the images; None detects it.
         label_column: The column with the labels; None detects it.
         classes: Only these classes, numbered in this order; None for all.

@@ -1,4 +1,4 @@
-"""Lines with bands of one standard error, labelled where they end."""
+"""Lines with bands of one standard error, labeled where they end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cascaded.figures.style import DASHES, INK, MUTED, SMALL, text_color
 from cascaded.results.metrics import METRICS, Metric
 
 MAX_LABELS = 8
-"""Lines that are labelled where they end; more have a legend."""
+"""Lines that are labeled where they end; more have a legend."""
 LARGE = 1e5
 """Larger numbers are written as 10 M."""
 
@@ -100,7 +100,7 @@ def spread(wanted: Sequence[float], sizes: Sequence[float], low: float, high: fl
     """Where to put things that want to be at certain places and must not overlap: as near as can be, in squares.
 
     Things keep their order. Side by side they are `offset_i` apart, so `place_i - offset_i` must not fall, which is
-    isotonic regression: neighbours that would cross are pooled at their mean.
+    isotonic regression: neighbors that would cross are pooled at their mean.
 
     Args:
         wanted: Where the middle of each should be.

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from cascaded.cascade.inputs import Schedule
 from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.network import Cascade
-from cascaded.data.augment import normalise
+from cascaded.data.augment import normalize
 from cascaded.errors import InputError
 from cascaded.files import write_json, write_whole
 from cascaded.hub.card import TAGS, model_card
@@ -134,7 +134,7 @@ class Pretrained(
         self,
         images: Shaped[Tensor, "*time batch channels height width"],
         *,
-        normalised: bool = False,
+        normalized: bool = False,
         kernel: Kernel | None = None,
         steps: int | None = None,
     ) -> Float[Tensor, "time batch classes"]:
@@ -142,14 +142,14 @@ class Pretrained(
 
         Args:
             images: Bytes, or floats from 0 to 1, which are normalized here. Other floats are refused.
-            normalised: The images are floats that are already normalized with `inputs.mean` and `inputs.std`.
+            normalized: The images are floats that are already normalized with `inputs.mean` and `inputs.std`.
             kernel: The delay kernel; one-step delay by default.
             steps: Number of steps; until the output is constant by default.
         """
-        return self.net(self.prepare(images, normalised), kernel=kernel, steps=steps, schedule=self.schedule)
+        return self.net(self.prepare(images, normalized), kernel=kernel, steps=steps, schedule=self.schedule)
 
     def prepare(
-        self, images: Shaped[Tensor, "*time batch channels height width"], normalised: bool = False
+        self, images: Shaped[Tensor, "*time batch channels height width"], normalized: bool = False
     ) -> Float[Tensor, "*time batch channels height width"]:
         """Images as the input of `net`: checked and normalized. Arguments as in `forward`."""
         if not isinstance(images, Tensor):
@@ -159,12 +159,12 @@ class Pretrained(
                 f"images have shape {tuple(images.shape)}, this network takes a batch of "
                 f"{describe_shape(self.inputs.shape)}: resize them to that shape"
             )
-        if normalised:
+        if normalized:
             if not images.is_floating_point():
-                raise InputError(f"images are {images.dtype}, which are not normalised: leave normalised=True out")
+                raise InputError(f"images are {images.dtype}, which are not normalized: leave normalized=True out")
             return images.float()
-        check_range(images, "pass normalised=True")
-        flat = normalise(images.reshape(-1, *self.inputs.shape), self.inputs.mean, self.inputs.std)
+        check_range(images, "pass normalized=True")
+        flat = normalize(images.reshape(-1, *self.inputs.shape), self.inputs.mean, self.inputs.std)
         return flat.reshape(images.shape)
 
     @property

@@ -59,7 +59,7 @@ def stem_layers(kind: Stem, norm: partial[TimeBatchNorm], inputs: int, width: in
     return [conv, norm(width), relu()] + ([nn.MaxPool2d(3, stride=2, padding=1)] if pool else [])
 
 
-def initialise(net: Cascade, generator: torch.Generator | None) -> Cascade:
+def initialize(net: Cascade, generator: torch.Generator | None) -> Cascade:
     """Kaiming fan-out for convolutions, torch's own for heads; channels last, which is faster (docs/performance.md)."""
     for module in net.modules():
         if any(each.is_meta for each in module.parameters(recurse=False)):

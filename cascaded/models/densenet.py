@@ -16,7 +16,7 @@ from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
 from cascaded.cascade.readout import Heads
 from cascaded.errors import at_least
-from cascaded.models.build import Norm, Options, Stem, initialise, relu, stem_layers
+from cascaded.models.build import Norm, Options, Stem, initialize, relu, stem_layers
 
 BOTTLENECK = 4  # channels in the middle of a block, relative to what it adds
 
@@ -67,7 +67,7 @@ def densenet(
         in_channels=in_channels,
         stem_channels=width,
     )
-    return initialise(net, generator)
+    return initialize(net, generator)
 
 
 def _chain(norm: partial[TimeBatchNorm], blocks: Sequence[int], growth: int, channels: int) -> list[DenseBlock]:

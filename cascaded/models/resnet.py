@@ -17,7 +17,7 @@ from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
 from cascaded.cascade.readout import Heads
 from cascaded.errors import InputError, at_least
-from cascaded.models.build import Norm, Options, Stem, initialise, relu, stem_layers
+from cascaded.models.build import Norm, Options, Stem, initialize, relu, stem_layers
 
 EXPANSION = 4  # how much wider a bottleneck block's output is than its middle
 
@@ -71,7 +71,7 @@ def resnet(
         in_channels=in_channels,
         stem_channels=width,
     )
-    return initialise(net, generator)
+    return initialize(net, generator)
 
 
 def _basic(norm: partial[TimeBatchNorm], inputs: int, width: int, stride: int) -> ResidualBlock:

@@ -42,7 +42,7 @@ def early_exit(
     images: Shaped[Tensor, "batch channels height width"],
     threshold: float,
     *,
-    normalised: bool = False,
+    normalized: bool = False,
     steps: int | None = None,
     kernel: Kernel | None = None,
     schedule: Schedule | None = None,
@@ -55,13 +55,13 @@ def early_exit(
         net: A network in evaluation mode, such as one from `cascaded.load`.
         images: Normalized floats for a `Cascade`; bytes, or floats from 0 to 1, for a `Pretrained`.
         threshold: Confidence (highest class probability) above which an item exits.
-        normalised: For a `Pretrained`: the images are normalized already, as in `net(...)`.
+        normalized: For a `Pretrained`: the images are normalized already, as in `net(...)`.
         steps: Last step, at which all remaining items exit; by default the step at which the output is final.
         kernel: Delay kernel, as in `net(...)`.
         schedule: As in `net(...)`; the default of a `Pretrained` is the schedule that it was trained with.
     """
     check_steps(steps)
-    net, images, schedule = _unpacked(net, images, normalised, schedule)
+    net, images, schedule = _unpacked(net, images, normalized, schedule)
     if net.training:
         raise InputError("the network is in training mode, which changes its batch statistics: call net.eval() first")
     if not 0 <= threshold <= 1:
@@ -87,13 +87,13 @@ def early_exit(
 
 
 def _unpacked(
-    net: Cascade | Pretrained, images: Tensor, normalised: bool, schedule: Schedule | None
+    net: Cascade | Pretrained, images: Tensor, normalized: bool, schedule: Schedule | None
 ) -> tuple[Cascade, Tensor, Schedule | None]:
     """The network itself, normalized images, and the schedule."""
     if not hasattr(net, "prepare"):  # networks may be compiled: their class is another one then
         return cast("Cascade", net), images, schedule
     trained = cast("Pretrained", net)
-    return trained.net, trained.prepare(images, normalised), schedule or trained.schedule
+    return trained.net, trained.prepare(images, normalized), schedule or trained.schedule
 
 
 @torch.no_grad()

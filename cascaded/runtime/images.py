@@ -23,7 +23,7 @@ SUFFIX = "-prediction.png"
 """File names of figures end with this."""
 
 SOFTWARE = "cascaded predict"
-"""Metadata in the figures, by which they are recognised."""
+"""Metadata in the figures, by which they are recognized."""
 
 MAX_NAME = 40
 """Characters of an image's name that are kept in the name of its figure."""
@@ -40,12 +40,12 @@ class UserImage:
         """The center of the image, resized to a network's input.
 
         Args:
-            shape: Channels (3, or 1 for grey), height and width.
+            shape: Channels (3, or 1 for gray), height and width.
         """
         channels, height, width = shape
         if channels not in (1, 3):
             raise InputError(
-                f"the network expects images with {channels} channels, {self.file} can be converted to 1 (grey) or 3 "
+                f"the network expects images with {channels} channels, {self.file} can be converted to 1 (gray) or 3 "
                 "(RGB): choose another --model"
             )
         image = ImageOps.fit(Image.fromarray(self.pixels), (width, height), Image.Resampling.BILINEAR)
@@ -72,7 +72,7 @@ def read_image(file: Path) -> UserImage:
 def on_white(pixels: UInt8[np.ndarray, "height width 3"], encoded: bytes) -> UInt8[np.ndarray, "height width 3"]:
     """Blend transparent pixels with white, as a page shows them."""
     with Image.open(io.BytesIO(encoded)) as opened:
-        if not opened.has_transparency_data or opened.mode.startswith("I"):  # 16-bit grey has no alpha in Pillow
+        if not opened.has_transparency_data or opened.mode.startswith("I"):  # 16-bit gray has no alpha in Pillow
             return pixels
         alpha = ImageOps.exif_transpose(opened).convert("RGBA").getchannel("A")
     page = Image.new("RGB", alpha.size, "white")

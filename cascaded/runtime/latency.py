@@ -78,7 +78,7 @@ def record_latency(
     images, items = select_images(run)
     items, device = limit_images(images, items, max_images), next(run.net.parameters()).device
     schedules: tuple[Schedule, ...] = ("serial",) if run.net.heads == "shallow_deep" else ("serial", "cascaded")
-    inputs, labels = run.normalised(images.images[items].to(device)), images.labels[items]
+    inputs, labels = run.normalized(images.images[items].to(device)), images.labels[items]
     timings = measure_latency(run.net, inputs, labels, thresholds, batch_sizes, schedules, on_progress)
     machine = {"device": str(device), "threads": torch.get_num_threads()}
     about = {"format": 2, "weights": run.weights, "split": images.split, "items": len(items), **machine}

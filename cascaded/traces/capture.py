@@ -72,7 +72,7 @@ def compute_activations(run: Trained, images: Images, config: RecordingConfig, p
     """The activations of a network for all of some images, under a resolved configuration."""
     device, parts = next(run.net.parameters()).device, []
     for some in torch.arange(len(images)).split(CHUNK):
-        logits, stages = stages_of(run.net, run.normalised(images.images[some].to(device)), config)
+        logits, stages = stages_of(run.net, run.normalized(images.images[some].to(device)), config)
         serial = config.schedule == "serial"
         convergence = computed(len(stages), len(logits), len(some)) if serial else convergence_of(stages)
         maps = torch.stack([downscale(each) for each in stages], dim=2)
@@ -149,9 +149,9 @@ def both_schedules(run: Trained, images: Tensor) -> tuple[Tensor, Tensor]:
     """Convergence of each block at every step under both schedules, as a mean over images."""
     net, blocks = run.net, len(run.net.blocks)
     serial = computed(blocks + 1, blocks + 1, 1)[:, 0, 1:]
-    if run.config.get_method().schedule == "serial":  # its normalisation statistics are those of final features only
+    if run.config.get_method().schedule == "serial":  # its normalization statistics are those of final features only
         return torch.zeros(0, blocks), serial
-    _, stages = stages_of(net, run.normalised(images), RecordingConfig(steps=blocks + 1))
+    _, stages = stages_of(net, run.normalized(images), RecordingConfig(steps=blocks + 1))
     return convergence_of(stages).mean(dim=1)[:, 1:], serial
 
 

@@ -146,7 +146,7 @@ class Protocol:
         """The logits of every variant. Noise is drawn from one generator per image."""
         net, serial = self.run.net, self.config.schedule == "serial"
         if self.config.noise is None:
-            clean = self.run.normalised(images)
+            clean = self.run.normalized(images)
             yield net(clean, kernel=self.kernel, steps=self.steps, schedule=self.config.schedule)
         elif self.config.protocol == "transient":
             yield from (self._serial_transient if serial else self._cascaded_transient)(images, generators)
@@ -157,7 +157,7 @@ class Protocol:
     def _noisy(self, images: Tensor, generators: Sequence[Generator]) -> Tensor:
         """Noisy frames of normalized images. The noise on an image does not depend on the other images."""
         assert self.config.noise is not None
-        noise, pairs = make_noise(self.config.noise), zip(self.run.normalised(images).split(1), generators, strict=True)
+        noise, pairs = make_noise(self.config.noise), zip(self.run.normalized(images).split(1), generators, strict=True)
         frames = torch.cat([noise.film(image, self.drawn, generator) for image, generator in pairs], dim=1)
         return frames[: max(self.config.noise_frames, default=self.drawn)]
 
@@ -166,7 +166,7 @@ class Protocol:
         return torch.stack([self.run.net.final_logits(frame) for frame in frames])
 
     def _serial_transient(self, images: Tensor, generators: Sequence[Generator]) -> Iterator[Logits]:
-        clean = self._final(self.run.normalised(images)[None]).expand(self.steps, -1, -1)
+        clean = self._final(self.run.normalized(images)[None]).expand(self.steps, -1, -1)
         during = self._final(self._noisy(images, generators))
         for frames in self.config.noise_frames:
             yield torch.cat([clean, during[:frames], clean])
@@ -176,7 +176,7 @@ class Protocol:
 
         Three noisy frames begin with the two of the variant before.
         """
-        clean = self.run.normalised(images)
+        clean = self.run.normalized(images)
         before, state = self._repeat(clean, None)
         states, during = [state], []
         for frame in self._noisy(images, generators):

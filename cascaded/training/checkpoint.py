@@ -1,7 +1,7 @@
 """Checkpoints that are complete or do not count.
 
     checkpoints/000000351/model.safetensors        weights and norm statistics, or their moving average
-                          optimiser.safetensors    momentum; if the model is an average, the weights in training too
+                          optimizer.safetensors    momentum; if the model is an average, the weights in training too
                           position.json            step, loss, time
                           manifest.json            SHA-256 of the three, written last
 
@@ -74,19 +74,19 @@ class Checkpoint:
     """The whole state of a run, and the SHA-256 of the file with its weights."""
 
     model: dict[str, Tensor]
-    optimiser: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
     position: dict[str, Any]
     weights: str = ""
 
 
-def save(folder: Path, step: int, model: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], position: Any) -> Path:
+def save(folder: Path, step: int, model: Mapping[str, Tensor], optimizer: Mapping[str, Tensor], position: Any) -> Path:
     """Write a checkpoint into a run's folder, then remove all but this one and the one before it.
 
     Unfinished ones are removed as well, and so are later steps: they belong to a run that continued differently.
     """
     place = folder / "checkpoints" / f"{step:09d}"
     _remove(place)
-    for name, tensors in (("model", model), ("optimiser", optimiser)):
+    for name, tensors in (("model", model), ("optimizer", optimizer)):
         kept = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
         write_whole(place / f"{name}.safetensors", lambda part, kept=kept: save_file(kept, part))
     write_json(place / "position.json", position)
@@ -127,9 +127,9 @@ def load_checkpoint(place: Path) -> Checkpoint:
     # compared as bytes: changes of the manifest itself are detected as well
     if _read(place / MANIFEST) != manifest_of(digests):
         raise DamagedError(f"checkpoint {place} does not fit its manifest: it is damaged or was never finished")
-    model, optimiser, position = parts.values()
+    model, optimizer, position = parts.values()
     try:
-        return Checkpoint(load(model), load(optimiser), json.loads(position), digests[WEIGHTS])
+        return Checkpoint(load(model), load(optimizer), json.loads(position), digests[WEIGHTS])
     except (SafetensorError, ValueError, RecursionError) as error:
         raise DamagedError(f"checkpoint {place} holds something else ({error})") from error
 

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from cascaded.data.augment import Augment, normalise
+from cascaded.data.augment import Augment, normalize
 from cascaded.data.images import Images
 from cascaded.data.noise import make_noise
 from cascaded.data.sources import augmentation, load
@@ -102,7 +102,7 @@ class Batches:
         items = torch.arange(len(images)) if items is None else items
         height, width = images.images.shape[-2:]
         for some in items.split(max(1, EVAL_PIXELS // (height * width))):
-            batch = normalise(images.images[some].to(self.device), *self.statistics)
+            batch = normalize(images.images[some].to(self.device), *self.statistics)
             yield batch, images.labels[some].to(self.device)
 
 
@@ -113,7 +113,7 @@ def _order(seed: int, epoch: int, items: int) -> Tensor:
 
 def load_batches(config: RunConfig, processes: Distributed, device: torch.device) -> Batches:
     """Load the images of a run. The validation split is the same for every seed."""
-    images = _load_labelled(config)
+    images = _load_labeled(config)
     train, validation = _split(config, images)
     test = _load_test(config, images)
     augment = _augment(augmentation(config.data, images.images.shape[-1]), config)
@@ -124,7 +124,7 @@ def load_batches(config: RunConfig, processes: Distributed, device: torch.device
 
 def training_images(config: RunConfig) -> int:
     """How many images a run is trained on, without those for validation."""
-    return len(_split(config, _load_labelled(config))[0])
+    return len(_split(config, _load_labeled(config))[0])
 
 
 def load_split(config: RunConfig, split: str) -> Images:
@@ -153,7 +153,7 @@ def _split(config: RunConfig, images: Images) -> tuple[Int64[Tensor, "train"], I
     return train, validation
 
 
-def _load_labelled(config: RunConfig) -> Images:
+def _load_labeled(config: RunConfig) -> Images:
     images = load_split(config, "train")
     if not images.classes:
         raise InputError(f"{config.data} has no labels: name their column with --label-column, or use other data")

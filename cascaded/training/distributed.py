@@ -108,7 +108,7 @@ operation. `ProcessGroup` releases the lock while it is destroyed. `DistributedD
 def wrap_ddp(module: nn.Module) -> DistributedDataParallel:
     """A module whose gradients are averaged over the processes.
 
-    Buffers are not synchronised: norm statistics grow with the number of steps seen, those of the main process are
+    Buffers are not synchronized: norm statistics grow with the number of steps seen, those of the main process are
     saved, and all are equal if they are shared.
     """
     known = inspect.signature(DistributedDataParallel.__init__).parameters

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
-from cascaded.data.augment import normalise
+from cascaded.data.augment import normalize
 from cascaded.errors import InputError, first_line
 from cascaded.models.networks import make_network
 from cascaded.training import checkpoint
@@ -28,7 +28,7 @@ from cascaded.training.seeds import generator_at
 LARGE = 128
 """Images of this size and larger get the large stem, 7x7 with stride 2."""
 TOLERANCE = 1e-3
-"""How far floats may lie outside 0..1: rounding of a resize or of half precision, a quarter of a grey level."""
+"""How far floats may lie outside 0..1: rounding of a resize or of half precision, a quarter of a gray level."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,17 @@ class Trained:
     weights: str
     step: int
 
-    def normalised(
+    def normalized(
         self, images: Shaped[Tensor, "*time batch channels height width"]
     ) -> Float[Tensor, "*time batch channels height width"]:
-        """Normalise bytes, or floats from 0 to 1, of images or of frame sequences. Other floats are refused."""
+        """Normalize bytes, or floats from 0 to 1, of images or of frame sequences. Other floats are refused."""
         if images.shape[-3:] != self.inputs.shape:
             raise InputError(
                 f"images are {describe_shape(images.shape[-3:])}, {self.folder} was trained on "
                 f"{describe_shape(self.inputs.shape)}: resize them to that"
             )
         check_range(images, "give them to run.net")
-        flat = normalise(images.reshape(-1, *images.shape[-3:]), self.inputs.mean, self.inputs.std)
+        flat = normalize(images.reshape(-1, *images.shape[-3:]), self.inputs.mean, self.inputs.std)
         return flat.reshape(images.shape)
 
 
@@ -149,12 +149,12 @@ def check_parameters(config: RunConfig, classes: int, shape: torch.Size, found: 
             raise InputError(f"{name} has {has}, the network needs {tuple(tensor.shape)}")
 
 
-def check_range(images: Tensor, if_normalised: str) -> None:
-    """Refuse floats outside 0..1, which may be normalised already.
+def check_range(images: Tensor, if_normalized: str) -> None:
+    """Refuse floats outside 0..1, which may be normalized already.
 
     Args:
         images: Bytes, or floats.
-        if_normalised: What to do with images that are normalised already, for the error.
+        if_normalized: What to do with images that are normalized already, for the error.
     """
     if not images.is_floating_point() or images.is_meta or not images.numel() or torch.compiler.is_compiling():
         return  # tensors that are compiled or exported have no values
@@ -162,8 +162,8 @@ def check_range(images: Tensor, if_normalised: str) -> None:
     if not (low >= -TOLERANCE and high <= 1 + TOLERANCE):  # neither is true for NaN
         raise InputError(
             f"images are floats from {low:.4g} to {high:.4g}, this network takes bytes (torch.uint8) or floats from 0 "
-            f"to 1: divide 0..255 by 255, clamp what a resize overshot, or if they are normalised already "
-            f"{if_normalised}"
+            f"to 1: divide 0..255 by 255, clamp what a resize overshot, or if they are normalized already "
+            f"{if_normalized}"
         )
 
 

@@ -53,7 +53,7 @@ class MetricsLogger:
         trainer = self.trainer
         done = trainer.position.step - self.first
         rate = done * trainer.config.batch_size / (time.monotonic() - self.started)
-        accuracy = f", {summarise(self.accuracy)}" if self.accuracy else ""
+        accuracy = f", {summarize(self.accuracy)}" if self.accuracy else ""
         epoch = (trainer.position.step - 1) // trainer.batches.steps_per_epoch + 1
         line = f"epoch {epoch}/{trainer.config.epochs}, {rate:,.0f} images/s, {self._loss(loss)}{accuracy}"
         self.display.advance(1, line)
@@ -71,8 +71,8 @@ class MetricsLogger:
         self.file.add(line)
         self._add_events(line)
         parts = [f"epoch {trainer.epoch}/{trainer.config.epochs}", self._loss(loss), minutes(position.seconds)]
-        parts += [f"validation {summarise(validation)}"] if validation else []
-        parts += [f"test {summarise(test)}"] if test else []
+        parts += [f"validation {summarize(validation)}"] if validation else []
+        parts += [f"test {summarize(test)}"] if test else []
         self.display.log(", ".join(parts))
 
     def _loss(self, loss: float) -> str:
@@ -115,7 +115,7 @@ class MetricsFile:
         return self.file.stat().st_size if self.file.exists() else 0
 
 
-def summarise(accuracy: list[float]) -> str:
+def summarize(accuracy: list[float]) -> str:
     """Accuracy at the first, the middle and the last step: `31 % at step 1, 64 % at 5, 71 % at 9`."""
     steps = sorted({1, (len(accuracy) + 1) // 2, len(accuracy)})
     first, *others = [f"{accuracy[step - 1]:.1%} at {'step ' if step == 1 else ''}{step}" for step in steps]

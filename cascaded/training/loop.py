@@ -120,7 +120,7 @@ def _save(trainer: Trainer, folder: Path, logger: MetricsLogger) -> None:
     if trainer.processes.is_main:
         trainer.position.metrics = logger.length
         now = trainer.snapshot()
-        checkpoint.save(folder, trainer.position.step, now.model, now.optimiser, now.position)
+        checkpoint.save(folder, trainer.position.step, now.model, now.optimizer, now.position)
 
 
 class _StopRequest:

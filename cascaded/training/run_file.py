@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 from cascaded import PROTOCOL_VERSION, __version__
@@ -83,8 +82,10 @@ class RunFile:
 
 def made_with() -> dict[str, str]:
     """Versions of cascaded, the protocol, torch and Python."""
+    import torch  # late: `cascaded report` reads run files without torch
+
     ours = {"cascaded": __version__, "protocol": str(PROTOCOL_VERSION)}
-    return {**ours, "torch": version("torch"), "python": platform.python_version()}
+    return {**ours, "torch": str(torch.__version__), "python": platform.python_version()}
 
 
 def protocol_version(made_with: Mapping[str, str]) -> int:

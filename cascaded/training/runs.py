@@ -27,7 +27,7 @@ LOCK = ".lock"
 WITH_PARENT = "CASCADED_WITH_PARENT"
 """Environment variable with the process that a run ends with: everything is saved when that process has ended."""
 METRICS = "metrics.jsonl"
-PARTS = (WEIGHTS, "optimiser.safetensors", "position.json")  # of a checkpoint
+PARTS = (WEIGHTS, "optimizer.safetensors", "position.json")  # of a checkpoint
 MANIFEST = "manifest.json"  # without it there is no checkpoint
 
 

@@ -34,7 +34,7 @@ class DivergedError(InputError):
 
 
 class Trainer:
-    """A network, its optimiser, its batches and its position.
+    """A network, its optimizer, its batches and its position.
 
     Args:
         config: The configuration of the run.
@@ -50,7 +50,7 @@ class Trainer:
             if config.sync_norm:
                 share_statistics(net)
             self.loss = wrap_ddp(self.loss)
-        self.optimiser = torch.optim.SGD(
+        self.optimizer = torch.optim.SGD(
             parameter_groups(net, config.decay_norms),
             lr=config.lr,
             momentum=config.momentum,
@@ -105,15 +105,15 @@ class Trainer:
         self.net.train()
         now = self.position.step
         images, labels = self.batches.at(now)
-        for group in self.optimiser.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = self.lr_at(now)
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss = self.loss(images, labels, self._progress(now))
         value = self.processes.mean(loss)
         if not math.isfinite(value):
             raise self._diverged(f"the loss is {value}", now)
         loss.backward()
-        self.optimiser.step()
+        self.optimizer.step()
         if self.average is not None:
             self.average.update(self.net, now)
         self.position.step += 1
@@ -165,8 +165,8 @@ class Trainer:
     # --- checkpoints
 
     def momentum(self) -> dict[str, Tensor]:
-        """The optimiser's momentum, by parameter."""
-        buffers = {name: self.optimiser.state[p].get("momentum_buffer") for name, p in self.net.named_parameters()}
+        """The optimizer's momentum, by parameter."""
+        buffers = {name: self.optimizer.state[p].get("momentum_buffer") for name, p in self.net.named_parameters()}
         return {name: buffer for name, buffer in buffers.items() if buffer is not None}
 
     def snapshot(self) -> Checkpoint:
@@ -184,16 +184,16 @@ class Trainer:
             return
         self.position = Position.from_json(json.loads(content))
         model = self._broadcast(found.model if found else {})
-        optimiser = self._broadcast(found.optimiser if found else {})
+        optimizer = self._broadcast(found.optimizer if found else {})
         try:
             load_weights(self.evaluated, model, self.config)
             if self.average is not None:
-                raw = {name.removeprefix(RAW): each for name, each in optimiser.items() if name.startswith(RAW)}
+                raw = {name.removeprefix(RAW): each for name, each in optimizer.items() if name.startswith(RAW)}
                 load_weights(self.net, raw, self.config)
             for name, parameter in self.net.named_parameters():
-                if name in optimiser:
-                    buffer = torch.empty_like(parameter).copy_(optimiser[name])
-                    self.optimiser.state[parameter]["momentum_buffer"] = buffer
+                if name in optimizer:
+                    buffer = torch.empty_like(parameter).copy_(optimizer[name])
+                    self.optimizer.state[parameter]["momentum_buffer"] = buffer
         except RuntimeError as error:
             reason = str(error).splitlines()[-1].strip()
             raise InputError(f"the checkpoint is of another network ({reason}): bring this run's own back") from error

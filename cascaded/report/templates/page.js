@@ -7,7 +7,7 @@
   const button = document.getElementById("page-theme");
   const theme = () => root.dataset.theme ?? "auto";
   const label = () => {
-    button.textContent = `Colours: ${theme()}`;
+    button.textContent = `Colors: ${theme()}`;
   };
   button.addEventListener("click", () => {
     const next = themes[(themes.indexOf(theme()) + 1) % themes.length];
