@@ -18,10 +18,10 @@ setup: .venv/installed  ## create .venv and install cascaded there, with pinned 
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
-extras: .venv/extended  ## also install the optional parts: Ray for sweeps on a cluster, tensorboard, playwright
+extras: .venv/extended  ## also install the optional parts: Ray, tensorboard, playwright, ONNX, and the packages whose models the tests convert
 
 .venv/extended: .venv/installed
-	$(PIP) --editable '.[cluster,tensorboard,browser]'
+	$(PIP) --editable '.[cluster,tensorboard,browser,export,trainers,architectures]'
 	@touch $@
 
 .venv/documented: .venv/installed
