@@ -41,7 +41,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cascade": 1_000,
     "models": 210,
     "losses": 180,
-    "data": 1_560,
+    "data": 1_720,
     "training": 1_620,
     "traces": 1_080,
     "analysis": 1_010,
@@ -55,7 +55,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cli": 1_420,
     "scripts": 290,
 }
-LIMIT = 12_500
+LIMIT = 12_700
 
 
 def modules():
