@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from cascaded.cli.main import run
 from cascaded.data import human as judgements
 from cascaded.data import load as load_images
 from cascaded.data.cache import fetch, latest
+from cascaded.data.trials import OWN
 from cascaded.files import read_json, sha256, write_json
 from cascaded.results.compare import estimates
 from cascaded.results.galleries import Gallery, gallery_file, read_galleries, write_gallery
@@ -262,6 +264,19 @@ def published(place: Path, tiny: Callable[..., Path], name: str) -> Sample:
 
 for name in (judgements.COUNTS, judgements.CSCORES):
     reader(published, name, name=name)
+
+
+@reader
+def trials(place: Path, tiny: Callable[..., Path]) -> Sample:
+    file = place / "trials.csv"
+    file.write_text("".join(gzip.decompress(OWN.read_bytes()).decode().splitlines(keepends=True)[:60]))
+    return Sample(file, "text", lambda: judgements.curves(judgements.trials(file), draws=2))
+
+
+@reader
+def compressed_trials(place: Path, tiny: Callable[..., Path]) -> Sample:
+    file = Path(shutil.copy(OWN, place))
+    return Sample(file, "bytes", lambda: judgements.curves(judgements.trials(file), draws=2))
 
 
 # --- results

@@ -8,9 +8,9 @@ from PIL import Image
 
 from cascaded import RunConfig
 from cascaded.data.noise import NOISES
-from cascaded.errors import InputError
 from cascaded.training.data import load_batches
 from cascaded.training.distributed import Distributed
+from tests.refused import refused
 
 CPU = torch.device("cpu")
 
@@ -77,10 +77,8 @@ def test_nothing_held_out_is_nothing_to_validate():
 
 
 def test_a_batch_that_cannot_be_had_or_shared_is_refused():
-    with pytest.raises(InputError, match="batch_size is 201, there are 200 training images"):
-        batches_of(batch_size=201)
-    with pytest.raises(InputError, match="batch_size is 32, there are 3 processes"):
-        batches_of(Distributed(0, 3))
+    refused("batch_size is 201, there are 200 training images", batches_of, batch_size=201)
+    refused("batch_size is 32, there are 3 processes", batches_of, Distributed(0, 3))
 
 
 def pictures(root, split, color, names=("leaf", "sky"), mode="RGB"):
@@ -99,15 +97,13 @@ def test_test_images_that_do_not_fit_are_refused_before_the_training(tmp_path):
     pictures(tmp_path, "train", 100)
     assert own(tmp_path).test is None
     pictures(tmp_path, "test", 50, mode="L")
-    with pytest.raises(InputError, match=r"the size of .* differ between test, \(1, 8, 8\), and train, \(3, 8, 8\)"):
-        own(tmp_path)
+    refused(r"the size of .* differ between test, \(1, 8, 8\), and train, \(3, 8, 8\)", own, tmp_path)
 
 
 def test_test_images_of_other_classes_are_refused(tmp_path):
     pictures(tmp_path, "train", 100)
     pictures(tmp_path, "test", 50, names=("leaf", "sea"))
-    with pytest.raises(InputError, match="class 'sea' has no images"):
-        own(tmp_path)
+    refused("class 'sea' has no images", own, tmp_path)
 
 
 def test_the_fingerprint_tells_other_images(tmp_path):

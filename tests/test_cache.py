@@ -16,6 +16,7 @@ from cascaded.data import build, load
 from cascaded.errors import InputError
 from tests.forked import PATIENCE, code_of, forked, wait_until
 from tests.pictures import encoded, image_folder, own_places, picture  # noqa: F401
+from tests.refused import refused
 
 SIDE, EACH = 64, 4
 PIXELS = 2 * EACH * 3 * SIDE**2  # bytes of all images below
@@ -140,8 +141,7 @@ def test_a_cache_that_cannot_be_a_folder_is_one_sentence(place, large, tmp_path,
         pytest.skip("there is no /proc, a folder that takes no files")
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("CASCADED_CACHE", str(tmp_path / place))
-    with pytest.raises(InputError, match=rf"^{tmp_path / place} cannot be written \(.*\): {FIX}$"):
-        load(large)
+    refused(rf"^{tmp_path / place} cannot be written \(.*\): {FIX}$", load, large)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the root user may write to read-only folders: run as another user")
@@ -150,8 +150,7 @@ def test_a_read_only_cache_is_one_sentence_and_what_it_holds_is_used(large, tmp_
     (tmp_path / "cache").chmod(0o500)
     try:
         assert len(load(large)) == len(there)
-        with pytest.raises(InputError, match=rf"cache cannot be written \(Permission denied\): {FIX}$"):
-            load(large, image_size=8)
+        refused(rf"cache cannot be written \(Permission denied\): {FIX}$", load, large, image_size=8)
     finally:
         (tmp_path / "cache").chmod(0o700)
 
@@ -163,6 +162,5 @@ def test_without_a_home_the_cache_has_to_be_named(large, tmp_path, monkeypatch):
     monkeypatch.delenv("CASCADED_CACHE")
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr(pwd, "getpwuid", unknown)
-    with pytest.raises(InputError, match="no home folder for decoded images: set CASCADED_CACHE to a folder"):
-        load(large)
+    refused("no home folder for decoded images: set CASCADED_CACHE to a folder", load, large)
     assert len(load(large, cache=tmp_path / "cache")) == 2 * EACH

@@ -14,6 +14,7 @@ from cascaded.errors import InputError
 from cascaded.training import checkpoint
 from cascaded.training.checkpoint import DamagedCheckpoint, DamagedError, load_checkpoint, newest, save
 from cascaded.training.runs import MANIFEST, PARTS, checkpoint_places, is_whole, manifest_of
+from tests.refused import refused
 
 FILES = (*PARTS, MANIFEST)
 
@@ -138,8 +139,7 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, part
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("cascaded.files.flush", full)
-    with pytest.raises(InputError, match="No space left on device"):
-        write(tmp_path, 2)
+    refused("No space left on device", write, tmp_path, 2)
     monkeypatch.undo()
     assert newest(tmp_path).position["step"] == 1
     write(tmp_path, 2)  # and once there is room, on it goes

@@ -2,7 +2,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
 from torch.nn import functional as F
 
 import cascaded
@@ -58,21 +57,14 @@ def test_products_can_be_differentiated_twice():
 
 @pytest.mark.parametrize(
     ("items", "size", "gradients", "expected"),
-    [
-        (32, 2, True, True),
-        (31, 2, True, False),
-        (32, 3, True, False),
-        (32, 1, True, True),
-        (127, 2, False, False),
-        (128, 2, False, True),
-    ],
+    [(32, 2, True, 1), (31, 2, True, 0), (32, 3, True, 0), (32, 1, True, 1), (127, 2, False, 0), (128, 2, False, 1)],
 )
 def test_only_small_maps_of_many_items_go_pixel_by_pixel(monkeypatch, items, size, gradients, expected):
     calls = []
     monkeypatch.setattr(conv, "pixelwise", lambda x, *rest: (calls.append(1), x)[1])
     with torch.set_grad_enabled(gradients):
         Conv2d(3, 3, 3)(torch.zeros(items, 3, size, size))
-    assert bool(calls) == expected
+    assert len(calls) == expected
 
 
 @pytest.mark.parametrize("memory", [torch.contiguous_format, torch.channels_last])
@@ -80,16 +72,6 @@ def test_the_memory_format_is_kept(memory):
     layer = Conv2d(4, 6, 3).to(memory_format=memory)
     out = layer(torch.randn(conv.ITEMS, 4, 2, 2).contiguous(memory_format=memory))
     assert out.is_contiguous(memory_format=memory)
-
-
-def test_plain_is_torchs_own_with_a_copy_of_the_weights():
-    for stride, kinds in ((1, [nn.Conv2d]), (2, [nn.ZeroPad2d, nn.Conv2d])):
-        layer = Conv2d(3, 4, 3, stride)
-        plain = layer.plain()
-        assert [type(module) for module in plain.modules() if not list(module.children())] == kinds
-        x = torch.randn(2, 3, 8, 8)
-        torch.testing.assert_close(plain(x), layer(x))
-        assert next(plain.parameters()).data_ptr() != layer.weight.data_ptr()
 
 
 def poison_heap():

@@ -8,11 +8,11 @@ import torch
 
 import cascaded
 from cascaded import load_run
-from cascaded.errors import InputError
 from cascaded.training import checkpoint
 from cascaded.training.config import ExecutionConfig
 from cascaded.training.loop import train
 from cascaded.training.runs import resolve_init, weights_digest
+from tests.refused import refused
 from tests.tiny_runs import tiny_config
 from tests.tiny_runs import tiny_run as tiny_run
 
@@ -72,6 +72,5 @@ def test_other_weights_are_refused(tiny_run, tmp_path, change, message):
     run = tiny_run()
     fields = {name: value for name, value in change.items() if name != "run"}
     config = replace(tiny_config(init_from=weights_digest(run)), **fields)
-    with pytest.raises(InputError, match=message):
-        train(config, tmp_path / "0", CPU, init_from=change.get("run", run))
+    refused(message, train, config, tmp_path / "0", CPU, init_from=change.get("run", run))
     assert not (tmp_path / "0").exists()

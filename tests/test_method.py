@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascaded.errors import InputError
 from cascaded.training.method import CE, METHODS, TD, MethodName, get_method, parse_lam
+from tests.refused import refused
 
 
 def test_the_command_line_offers_every_method():
@@ -51,14 +51,10 @@ def test_lambda_is_read_from_a_word(text, lam):
     ("text", "message"), [("half", "--lam is 'half'"), ("1.5", "lam is 1.5"), ("1:", "'1:'"), ("0:2", "2.0")]
 )
 def test_a_wrong_lambda_is_refused(text, message):
-    with pytest.raises(InputError, match=message):
-        parse_lam(text)
+    refused(message, parse_lam, text)
 
 
 def test_wrong_names_are_refused_with_the_nearest():
-    with pytest.raises(InputError, match=r"there is no method 'cascade-td': did you mean cascaded-td\?"):
-        get_method("cascade-td")
-    with pytest.raises(InputError, match="there is no method 'xyz': give one of cascaded-td, "):
-        get_method("xyz")
-    with pytest.raises(InputError, match=r"serial-ce is trained on the last step only .* or use serial-td"):
-        get_method("serial-ce", 0.5)
+    refused(r"there is no method 'cascade-td': did you mean cascaded-td\?", get_method, "cascade-td")
+    refused("there is no method 'xyz': give one of cascaded-td, ", get_method, "xyz")
+    refused(r"serial-ce is trained on the last step only .* or use serial-td", get_method, "serial-ce", 0.5)

@@ -13,8 +13,8 @@ import cascaded
 from cascaded.bench.loop import TimeMajorLoop
 from cascaded.cascade.block import ResidualBlock
 from cascaded.cascade.network import PIECE
-from cascaded.errors import InputError
 from tests.drawn import ANY_HEADS, disturb, images, kernels, networks
+from tests.refused import refused
 
 
 def trained(net, steps=None, calls=2):
@@ -306,8 +306,7 @@ def test_shallow_deep_heads_run_serially_by_default_and_in_no_other_way():
     x = images(net)
     assert net(x).shape == (3, 3, 10)
     assert [head.in_features for head in net.readout.linears] == [4, 4, 8]
-    with pytest.raises(ValueError, match="schedule='serial'"):
-        net(x, schedule="cascaded")
+    refused("schedule='serial'", net, x, schedule="cascaded")
 
 
 # --- bad input
@@ -330,12 +329,10 @@ def test_shallow_deep_heads_run_serially_by_default_and_in_no_other_way():
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(call, message):
-    with pytest.raises(InputError, match=message):
-        call(cascaded.resnet((1,), width=4))
+    refused(message, call, cascaded.resnet((1,), width=4))
 
 
 def test_a_state_of_other_items_is_refused():
     net = cascaded.resnet((1,), width=4)
     _, state = net.step(torch.zeros(3, 3, 8, 8))
-    with pytest.raises(ValueError, match=r"frame has 2 items, state has 3.*select"):
-        net.step(torch.zeros(2, 3, 8, 8), state)
+    refused(r"frame has 2 items, state has 3.*select", net.step, torch.zeros(2, 3, 8, 8), state)

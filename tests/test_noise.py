@@ -24,8 +24,8 @@ from cascaded.data.noise import (
 )
 from cascaded.data.perlin import highest, perlin
 from cascaded.data.sampling import uniform
-from cascaded.errors import InputError
 from cascaded.traces.config import RecordingConfig
+from tests.refused import refused
 
 CPU = torch.device("cpu")
 each_noise = pytest.mark.parametrize("noise", KNOWN.values(), ids=KNOWN)
@@ -115,8 +115,7 @@ def test_images_may_lie_in_memory_in_any_way(noise):
     ],
 )
 def test_images_that_cannot_be_spoiled_are_named(noise, images, steps, sentence):
-    with pytest.raises(InputError, match=sentence):
-        noise.film(images, steps, seeded())
+    refused(sentence, noise.film, images, steps, seeded())
 
 
 @pytest.mark.parametrize(
@@ -161,13 +160,11 @@ def test_noises_are_made_by_name_and_options(text, noise):
     ],
 )
 def test_noises_and_options_that_do_not_exist_are_named(text, sentence):
-    with pytest.raises(InputError, match=sentence):
-        make_noise(text)
+    refused(sentence, make_noise, text)
 
 
 def test_no_factors_are_refused():
-    with pytest.raises(InputError, match="factors are"):
-        Resolution(factors=())
+    refused("factors are", Resolution, factors=())
 
 
 # --- focus, occlusion

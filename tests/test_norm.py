@@ -6,6 +6,7 @@ from torch import nn
 
 import cascaded
 from cascaded.cascade.film import REST, SETTLED, Film, moving, still
+from tests.refused import refused
 
 CHANNELS = 3
 
@@ -106,8 +107,7 @@ def test_a_batch_of_one_trains_as_an_ordinary_norm_does():
 
 def test_a_single_value_a_channel_is_refused_in_training_and_normed_in_evaluation():
     norm = norm_with()
-    with pytest.raises(ValueError, match=r"one value per channel.*at least 2"):
-        norm(moving(film_of(1, batch=1, size=1)))
+    refused(r"one value per channel.*at least 2", norm, moving(film_of(1, batch=1, size=1)))
     assert norm.eval()(moving(film_of(1, batch=1, size=1))).frames.isfinite().all()
 
 
@@ -157,5 +157,4 @@ def test_forgotten_statistics_are_those_of_a_new_norm():
 
 
 def test_unknown_affine_is_refused():
-    with pytest.raises(ValueError, match="'shared' or 'per_step'"):
-        norm_with(affine="both")
+    refused("'shared' or 'per_step'", norm_with, affine="both")

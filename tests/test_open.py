@@ -15,6 +15,7 @@ from cascaded.data.columns import Columns
 from cascaded.data.open import locate, stream_parquet
 from cascaded.errors import InputError
 from tests.pictures import encoded, evil_pickle, own_places, parquet_file, picture  # noqa: F401
+from tests.refused import refused
 
 PNGS = [encoded(picture(seed)) for seed in range(6)]
 
@@ -33,8 +34,7 @@ def test_files_of_a_split_are_read_one_after_the_other_wherever_they_are(tmp_pat
     parquet_file(folder / "test-0-of-1.parquet", PNGS[:2], [0, 1], ["x", "y", "z"])
     assert load(folder).labels.tolist() == [0, 1, 2, 0, 1, 2]
     assert len(load(folder, "test")) == 2
-    with pytest.raises(InputError, match="has no split 'extra', there are test, train"):
-        load(folder, "extra")
+    refused("has no split 'extra', there are test, train", load, folder, "extra")
 
 
 def test_undeclared_labels_have_the_same_numbers_in_every_split(tmp_path):
@@ -48,8 +48,7 @@ def test_undeclared_labels_have_the_same_numbers_in_every_split(tmp_path):
 
 def test_one_file_is_not_both_training_and_test_set(tmp_path):
     file = parquet_file(tmp_path / "mine.parquet", PNGS, [0] * 6, ["x"])
-    with pytest.raises(InputError, match="has no split 'test', there are train"):
-        load(file, "test")
+    refused("has no split 'test', there are train", load, file, "test")
     assert len(load(file.rename(tmp_path / "test-0-of-1.parquet"), "test")) == 6
 
 
@@ -63,15 +62,13 @@ def test_one_file_is_not_both_training_and_test_set(tmp_path):
 )
 def test_the_problem_of_a_file_is_named(name, change, message, tmp_path):
     (tmp_path / name).write_bytes(change(parquet_file(tmp_path / "mine.parquet", PNGS).read_bytes()))
-    with pytest.raises(InputError, match=message):
-        load(tmp_path / name)
+    refused(message, load, tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["data.parquet", "data.npy", "data.pt", "data.pkl"])
 def test_a_pickle_is_refused_whatever_it_is_called_and_does_not_run(name, tmp_path):
     (tmp_path / name).write_bytes(evil_pickle(tmp_path / "marker"))
-    with pytest.raises(InputError, match=r"cannot be read|may contain a pickle"):
-        load(tmp_path / name)
+    refused(r"cannot be read|may contain a pickle", load, tmp_path / name)
     assert not (tmp_path / "marker").exists()
 
 
@@ -82,8 +79,7 @@ def test_a_row_that_only_names_a_file_is_not_followed(tmp_path):
     (tmp_path / "secret.png").write_bytes(PNGS[0])
     rows = pa.table({"img": [{"bytes": None, "path": str(tmp_path / "secret.png")}]})
     pq.write_table(rows, tmp_path / "mine.parquet")
-    with pytest.raises(InputError, match=r"row 0 cannot be read \(the row contains no bytes\)"):
-        load(tmp_path / "mine.parquet", image_column="img")
+    refused(r"row 0 cannot be read \(the row contains no bytes\)", load, tmp_path / "mine.parquet", image_column="img")
 
 
 def test_local_files_are_read_without_a_connection(tmp_path, monkeypatch):
@@ -126,8 +122,7 @@ def test_a_data_set_of_the_hub_is_streamed_at_the_version_that_the_key_names(hub
     assert hub.opened == [("someone/letters", "small", "1" * 40, True)]
     assert images.labels.tolist() == [1, 0]
     assert images.indices.tolist() == [0, 2]
-    with pytest.raises(InputError, match="someone/letters has no split 'test', there are train, valid, extra"):
-        load("someone/letters", "test")
+    refused("someone/letters has no split 'test', there are train, valid, extra", load, "someone/letters", "test")
 
 
 def test_the_hub_is_read_once_for_each_version_and_its_cached_images_are_used_when_it_is_unreachable(hub):

@@ -7,6 +7,7 @@ import pytest
 from cascaded.errors import InputError
 from cascaded.training.config import RunConfig
 from cascaded.training.sweep import plan
+from tests.refused import refused
 
 CONFIG = RunConfig()
 
@@ -42,8 +43,7 @@ def test_without_lambdas_every_model_has_its_own():
     ],
 )
 def test_impossible_sweeps_are_refused(models, lams, seeds, message):
-    with pytest.raises(InputError, match=message):
-        plan(CONFIG, models, lams, seeds, Path("runs"))
+    refused(message, plan, CONFIG, models, lams, seeds, Path("runs"))
 
 
 def test_folds_stand_between_model_and_seed_and_each_holds_out_its_own():

@@ -13,13 +13,13 @@ from torch import distributed
 
 import cascaded
 from cascaded.cli.main import run
-from cascaded.errors import InputError
 from cascaded.training import checkpoint
 from cascaded.training.distributed import Distributed, choose_device, share_statistics, wrap_ddp
 from cascaded.training.method import get_method
 from cascaded.training.runs import read_metrics
 from cascaded.training.step import LossModule
 from tests.forked import PATIENCE
+from tests.refused import refused
 
 ROOT = Path(__file__).parent.parent
 
@@ -164,8 +164,6 @@ def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
 
 def test_a_device_that_is_not_there_is_refused():
     assert choose_device("cpu") == torch.device("cpu")
-    with pytest.raises(InputError, match="--device is toaster: give auto, cpu, cuda"):
-        choose_device("toaster")
+    refused("--device is toaster: give auto, cpu, cuda", choose_device, "toaster")
     for name in ("cuda:99", "mps"):
-        with pytest.raises(InputError, match=f"--device is {name}, which is not available here .*: use --device cpu"):
-            choose_device(name)
+        refused(f"--device is {name}, which is not available here .*: use --device cpu", choose_device, name)

@@ -28,6 +28,7 @@ from cascaded.training.runs import (
     run_to_resume,
 )
 from tests.forked import PATIENCE, code_of, forked, wait_until
+from tests.refused import refused
 
 INPUTS = Inputs((1, 8, 8), (0.5,), (0.25,), ("no", "yes"))
 
@@ -65,11 +66,9 @@ def test_a_run_is_entered_once_and_then_resumed(tmp_path):
     begin(tmp_path, config, "abc", INPUTS, made_with={"torch": "3"})
     assert read_json(tmp_path / "config.json")["made_with"] == {"torch": "2"}
     command = re.escape(f"{program()} train --resume {tmp_path}")
-    with pytest.raises(InputError, match=f"contains this run already: resume it with {command}, or"):
-        enter(tmp_path, config, resume=False)
+    refused(f"contains this run already: resume it with {command}, or", enter, tmp_path, config, resume=False)
     changed = RunConfig(epochs=3, lr=0.2)
-    with pytest.raises(InputError, match=r"is another run \(epochs 2 -> 3, lr 0.1 -> 0.2\)"):
-        enter(tmp_path, changed, resume=True)
+    refused(r"is another run \(epochs 2 -> 3, lr 0.1 -> 0.2\)", enter, tmp_path, changed, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +77,7 @@ def test_a_run_is_entered_once_and_then_resumed(tmp_path):
 )
 def test_a_spec_that_is_none_is_refused(tmp_path, content):
     write_json(tmp_path / "config.json", content)
-    with pytest.raises(InputError, match=r"config\.json"):
-        read_config(tmp_path)
+    refused(r"config\.json", read_config, tmp_path)
 
 
 def test_metrics_are_cut_back_to_where_a_checkpoint_was_made(tmp_path):
@@ -111,15 +109,13 @@ def test_a_run_is_done_when_its_last_step_is_kept(tmp_path):
 
 def test_checkpoints_without_a_spec_are_not_taken_for_another_run(tmp_path):
     save(tmp_path, 5, {}, {}, {})
-    with pytest.raises(InputError, match=r"has checkpoints but no config\.json"):
-        enter(tmp_path, RunConfig(), resume=True)
+    refused(r"has checkpoints but no config\.json", enter, tmp_path, RunConfig(), resume=True)
 
 
 @pytest.mark.parametrize("content", ['{"epoch": 1, garb\n', "3\n"])
 def test_damaged_metrics_are_said_in_a_sentence(tmp_path, content):
     (tmp_path / "metrics.jsonl").write_text(content)
-    with pytest.raises(InputError, match="it is damaged, remove it"):
-        read_metrics(tmp_path)
+    refused("it is damaged, remove it", read_metrics, tmp_path)
 
 
 def test_images_that_are_not_those_the_run_began_with_are_refused(tmp_path):
@@ -135,19 +131,16 @@ def test_inputs_are_stored_and_checked(tmp_path):
     content = read_json(tmp_path / "config.json")
     for change in ({"mean": [0.1, 0.2]}, {"std": [0.0]}, {"shape": [8, 8]}, {"mean": [float("nan")]}, {"extra": 1}):
         write_json(tmp_path / "config.json", {**content, "inputs": {**content["inputs"], **change}})
-        with pytest.raises(InputError, match=r"config\.json does not describe a run"):
-            read_inputs(tmp_path)
+        refused(r"config\.json does not describe a run", read_inputs, tmp_path)
 
 
 def test_runs_are_found_in_and_below_folders(tmp_path):
     for name in ("b/0", "a/1", "a/0"):
         begin(tmp_path / name, RunConfig(), "abc", INPUTS, made_with={})
     assert find_runs([tmp_path / "b/0", tmp_path]) == [tmp_path / name for name in ("b/0", "a/0", "a/1")]
-    with pytest.raises(InputError, match=r"there is no folder .*nowhere: give the folder of a run"):
-        find_runs([tmp_path / "nowhere"])
+    refused(r"there is no folder .*nowhere: give the folder of a run", find_runs, [tmp_path / "nowhere"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"empty contains no run"):
-        find_runs([tmp_path / "empty"])
+    refused(r"empty contains no run", find_runs, [tmp_path / "empty"])
 
 
 def test_a_run_to_resume_is_the_only_one_that_is_not_finished(tmp_path):
@@ -157,10 +150,8 @@ def test_a_run_to_resume_is_the_only_one_that_is_not_finished(tmp_path):
     assert run_to_resume(mine / "1") == mine / "1"
     assert run_to_resume(mine, seed=2) == mine / "2"
     names = re.escape(f"{mine / '0'}, {mine / '1'}, {mine / '2'}")
-    with pytest.raises(InputError, match=f"contains 3 unfinished runs, {names}: give one of them"):
-        run_to_resume(mine)
-    with pytest.raises(InputError, match="contains no run with seed 7"):
-        run_to_resume(mine, seed=7)
+    refused(f"contains 3 unfinished runs, {names}: give one of them", run_to_resume, mine)
+    refused("contains no run with seed 7", run_to_resume, mine, seed=7)
     for seed in (0, 2):
         MetricsFile(mine / str(seed), 0).add({"epoch": 1, "step": 10})
         save(mine / str(seed), 10, {}, {}, {})

@@ -32,6 +32,7 @@ from tests.pictures import (
     parquet_file,
     picture,
 )
+from tests.refused import refused
 
 
 @pytest.mark.parametrize(
@@ -53,8 +54,7 @@ from tests.pictures import (
     ],
 )
 def test_names_splits_and_options_that_do_not_exist_are_refused_with_a_fix(name, options, message):
-    with pytest.raises(InputError, match=message):
-        load(name, **options)
+    refused(message, load, name, **options)
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
@@ -154,8 +154,7 @@ def test_tiny_images_are_cropped_or_resized(monkeypatch):
     averaged = torch.nn.functional.avg_pool2d(whole.images.float(), 2)
     assert (small.images - averaged).abs().mean() < 8  # Pillow's filter is wider, the picture is the same
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: 1 / 0)
-    with pytest.raises(InputError, match=r"tiny-imagenet is on the hub.* \(it contains test.*\)"):
-        load("tinyimagenet")
+    refused(r"tiny-imagenet is on the hub.* \(it contains test.*\)", load, "tinyimagenet")
 
 
 @pytest.mark.parametrize(

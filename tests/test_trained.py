@@ -15,6 +15,7 @@ from cascaded.shell import program
 from cascaded.training import checkpoint
 from cascaded.training.load import load_run
 from cascaded.training.runs import checkpoint_places, find_runs, is_done, read_metrics, weights_digest
+from tests.refused import refused
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 
@@ -119,45 +120,37 @@ def test_the_newest_checkpoint_counts(own_copy):
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
-    with pytest.raises(
-        InputError, match=r"contains no run, there is no config\.json: give OUT/SEED of a cascaded train"
-    ):
-        load_run(tmp_path)
+    refused(r"contains no run, there is no config\.json: give OUT/SEED of a cascaded train", load_run, tmp_path)
 
 
 def test_runs_and_networks_of_version_0_1_are_refused(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "spec.json").write_text("{}")
     for read in (load_run, lambda folder: find_runs([folder]), cascaded.load):
-        with pytest.raises(InputError, match=r"run is a run of cascaded 0\.1, which this version does not read"):
-            read(tmp_path / "run")
+        refused(r"run is a run of cascaded 0\.1, which this version does not read", read, tmp_path / "run")
     (tmp_path / "saved").mkdir()
     (tmp_path / "saved" / "config.json").write_text('{"spec": {}, "inputs": {}}')
-    with pytest.raises(InputError, match=r"saved is a network of cascaded 0\.1"):
-        load_run(tmp_path / "saved")
+    refused(r"saved is a network of cascaded 0\.1", load_run, tmp_path / "saved")
 
 
 def test_a_run_without_a_checkpoint_is_refused(own_copy):
     shutil.rmtree(own_copy / "checkpoints")
     command = re.escape(f"{program()} train --resume {own_copy}")
-    with pytest.raises(InputError, match=f"has no checkpoint yet.*: wait for the first one, or run {command}"):
-        load_run(own_copy)
+    refused(f"has no checkpoint yet.*: wait for the first one, or run {command}", load_run, own_copy)
 
 
 def test_a_run_that_does_not_tell_its_inputs_is_refused(own_copy):
     content = json.loads((own_copy / "config.json").read_text())
     content.pop("inputs")
     (own_copy / "config.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"config\.json does not describe a run \(it has no config and inputs\)"):
-        load_run(own_copy)
+    refused(r"config\.json does not describe a run \(it has no config and inputs\)", load_run, own_copy)
 
 
 def test_weights_of_another_network_are_refused(own_copy):
     content = json.loads((own_copy / "config.json").read_text())
     content["config"]["width"] = 8
     (own_copy / "config.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"are of another network .*: bring back those of its config\.json"):
-        load_run(own_copy)
+    refused(r"are of another network .*: bring back those of its config\.json", load_run, own_copy)
 
 
 @pytest.mark.parametrize(

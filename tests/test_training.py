@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from cascaded import RunConfig
-from cascaded.errors import InputError
 from cascaded.training import checkpoint
 from cascaded.training import loop as training
 from cascaded.training.config import ExecutionConfig
@@ -22,6 +21,7 @@ from cascaded.training.method import METHODS
 from cascaded.training.runs import checkpoint_places, read_metrics
 from cascaded.training.trainer import DivergedError
 from tests.forked import code_of, forked, kill_at_call
+from tests.refused import refused
 
 TINY = RunConfig(width=2, epochs=2, batch_size=64, lr=0.05, lr_schedule="one-cycle", max_images=320)
 HERE = ExecutionConfig("cpu", checkpoint_seconds=0.0)  # a checkpoint a step
@@ -155,10 +155,8 @@ def test_a_finished_run_is_not_run_again(uninterrupted, monkeypatch):
 
 def test_another_run_in_the_folder_is_refused(uninterrupted):
     folder = uninterrupted("cascaded-td")
-    with pytest.raises(InputError, match=r"is another run \(seed 0 -> 1\)"):
-        train(tiny(seed=1), folder, HERE, resume=True)
-    with pytest.raises(InputError, match="resume it with"):
-        train(tiny(), folder, HERE)
+    refused(r"is another run \(seed 0 -> 1\)", train, tiny(seed=1), folder, HERE, resume=True)
+    refused("resume it with", train, tiny(), folder, HERE)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +207,7 @@ def test_weights_that_are_not_finite_are_never_kept(tmp_path, monkeypatch, poiso
 )
 def test_what_cannot_be_trained_is_refused_in_a_sentence(tmp_path, change, message):
     folder = tmp_path / "runs" / "0"
-    with pytest.raises(InputError, match=message):
-        train(tiny(**change), folder, HERE)
+    refused(message, train, tiny(**change), folder, HERE)
     assert not folder.parent.exists()  # no lock, no config.json that the right command would be refused for
 
 
