@@ -51,8 +51,8 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "hub": 380,
     "runtime": 1_080,
     "paper": 1_050,
-    "bench": 330,
-    "cli": 1_420,
+    "bench": 400,
+    "cli": 1_450,
     "scripts": 290,
 }
 
