@@ -294,11 +294,6 @@ def test_only_networks_that_are_equal_in_everything_else_are_compared(other):
     assert table.verdict.eq("not measured").all()
 
 
-def test_a_difference_names_the_runs_of_the_seeds_that_both_networks_have():
-    table = evaluated(rows(TD0, "accuracy", [0.9, 0.8], **SPEED), rows(TD1, "accuracy", [0.5], **SPEED))
-    assert table.iloc[0].runs == ("cascaded-td-0.0/0", "cascaded-td-1.0/0")
-
-
 def test_a_number_that_not_every_network_has_is_not_judged():
     case = CASES[8]
     found = rows(TD0, case[1], [2.0, 2.0], **case[2]), rows(CE, case[1], [8.0, math.nan], **case[2])
@@ -381,14 +376,3 @@ def test_from_traces_to_a_verdict(tmp_path, td0, td1, verdict):
     assert (row.verdict, row.interval_over, row.n_items, row.n_seeds) == (verdict, "images", 120, 1)
     above = df[(df.metric == "area_above_deadline") & (df.lam == 0)].value
     assert found.loc["C7"].effect == pytest.approx(100 * above.iloc[0])
-
-
-def test_a_run_alone_is_measured_in_what_needs_no_other(tmp_path):
-    made_run(tmp_path / "0", {"digits-test": trace_of(3.0)}, lam=0.0)
-    run_analyses([tmp_path], ["speed_accuracy"])
-    found = evaluate(load(tmp_path)).set_index("claim")
-    draws = load(tmp_path).query("metric == 'area_above_deadline'").draws.iloc[0]
-    low, high = np.quantile(draws.astype(float), [0.025, 0.975])
-    assert (found.loc["C7"].low, found.loc["C7"].high) == pytest.approx((100 * low, 100 * high))
-    assert found.loc["C7"].verdict == ("supported" if low > 0 else "contradicted" if high < 0 else "inconclusive")
-    assert found.loc["C1"].verdict == "not measured"

@@ -1,13 +1,56 @@
-"""The example scripts run and print what their docstrings promise."""
+"""Pages of the documentation have every command, option and public name; outputs and examples are as they run."""
 
+import re
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+import cascaded
+import cascaded.analysis
+import cascaded.data
+from cascaded.cli import main as cli
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def script():
+    return runpy.run_path(str(ROOT / "scripts" / "commands.py"))
+
+
+def test_the_page_matches_help(script):
+    assert (ROOT / "docs" / "commands.md").read_text() == script["page"](), "run scripts/commands.py"
+
+
+@pytest.mark.parametrize("module", [cascaded, cascaded.analysis, cascaded.data, cascaded.results], ids=str)
+def test_every_public_name_is_on_the_api_page(module):
+    page = (ROOT / "docs" / "api.md").read_text()
+    named = re.findall(r"^::: [\w.]+?\.(\w+)$|members: \[(.+)\]", page, flags=re.MULTILINE)
+    there = {name.strip() for alone, members in named for name in [alone, *members.split(",")]}
+    packages = {name for name in module.__all__ if isinstance(getattr(module, name), ModuleType)}
+    assert set(module.__all__) - packages <= there
+
+
+PAGE = (ROOT / "docs" / "predict.md").read_text()
+OUTPUTS = re.findall(r"```bash\n(cascaded predict .*?)\n```\n\n```text\n(.*?)\n```", PAGE, flags=re.DOTALL)
+
+
+def test_the_page_has_the_output_of_each_command():
+    assert len(OUTPUTS) == len(re.findall(r"^cascaded predict ", PAGE, flags=re.MULTILINE)) == 2
+
+
+@pytest.mark.parametrize(("command", "output"), OUTPUTS, ids=[command for command, _ in OUTPUTS])
+def test_a_command_of_the_page_prints_the_output_below_it(command, output, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    made, *_ = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    exec(compile(made, "<docs/predict.md>", "exec"), {})  # makes the image
+    cli.run(shlex.split(command)[1:])
+    assert capsys.readouterr().out.strip("\n") == output
 
 
 @pytest.fixture
@@ -15,7 +58,7 @@ def printed(capsys):
     """Output of an example after one epoch, as rows of words; run in this process, where torch is already imported."""
 
     def rows(name):
-        runpy.run_path(str(EXAMPLES / name))["main"](epochs=1)
+        runpy.run_path(str(ROOT / "examples" / name))["main"](epochs=1)
         return [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
 
     return rows
@@ -60,7 +103,7 @@ def test_a_trace_gives_steps_accuracy_and_latency_of_every_image(printed):
 
 def test_online_learning_computes_the_same_gradient_in_constant_memory():
     # run as a script: a measurement started from this process would inherit the peak memory of this one
-    command = [sys.executable, str(EXAMPLES / "online_learning.py"), "4", "16"]
+    command = [sys.executable, str(ROOT / "examples" / "online_learning.py"), "4", "16"]
     output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     rows = [line.split() for line in output.splitlines()[1:]]
     assert [row[-2] for row in rows] == [row[-1] for row in rows]
