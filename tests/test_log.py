@@ -28,6 +28,7 @@ def test_a_line_an_epoch_where_there_is_no_terminal(tmp_path, capsys):
     assert "validation" in lines[0]
     assert "test" in lines[1]
     assert "test" not in lines[0]
+    assert [(line["lr"], line["lam"]) for line in read_metrics(tmp_path)] == [(0.05, 1.0), (0.05, 0.0)]
     for line, metrics in zip(lines, read_metrics(tmp_path), strict=True):
         assert f", loss {metrics['loss'] / 9:.3f} per step, " in line  # metrics.jsonl has the sum over nine steps
 
@@ -36,11 +37,6 @@ def test_the_loss_of_the_last_step_alone_is_shown_as_it_is(tmp_path, capsys):
     train(replace(TINY, method="cascaded-ce", lam=None), tmp_path, ExecutionConfig("cpu"))
     line = capsys.readouterr().err.splitlines()[0]
     assert f", loss {read_metrics(tmp_path)[0]['loss']:.3f}, " in line
-
-
-def test_metrics_tell_the_rate_and_the_lambda_that_the_epoch_ended_with(tmp_path):
-    train(TINY, tmp_path, ExecutionConfig("cpu"))
-    assert [(line["lr"], line["lam"]) for line in read_metrics(tmp_path)] == [(0.05, 1.0), (0.05, 0.0)]
 
 
 @pytest.mark.skipif(

@@ -9,26 +9,15 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cascaded.data import noise as noises
 from cascaded.data.geometry import blur, tiles, turn
-from cascaded.data.noise import (
-    KNOWN,
-    Focus,
-    Occlusion,
-    Perlin,
-    Resolution,
-    Rotation,
-    Translation,
-    TranslationWalk,
-    folded,
-    make_noise,
-)
 from cascaded.data.perlin import highest, perlin
 from cascaded.data.sampling import uniform
 from cascaded.traces.config import RecordingConfig
 from tests.refused import refused
 
 CPU = torch.device("cpu")
-each_noise = pytest.mark.parametrize("noise", KNOWN.values(), ids=KNOWN)
+each_noise = pytest.mark.parametrize("noise", noises.KNOWN.values(), ids=noises.KNOWN)
 
 
 def seeded(seed=0):
@@ -92,7 +81,7 @@ def test_the_generator_is_the_only_source_of_randomness(noise):
 def test_every_image_and_every_step_has_its_own_draw(noise):
     same = some(1).expand(12, 3, 32, 32)
     film = noise.film(same, 12, seeded())
-    sorts = 2 if isinstance(noise, Resolution) else 12 - 3  # two factors; a place may come twice
+    sorts = 2 if isinstance(noise, noises.Resolution) else 12 - 3  # two factors; a place may come twice
     assert len(film[0].flatten(1).unique(dim=0)) >= sorts
     assert len(film[:, 0].flatten(1).unique(dim=0)) >= min(sorts, 6)  # a walk also goes back
 
@@ -121,17 +110,17 @@ def test_images_that_cannot_be_spoiled_are_named(noise, images, steps, sentence)
 @pytest.mark.parametrize(
     ("text", "noise"),
     [
-        ("perlin", Perlin(frequency=5, cover=0.4)),
-        ("focus:sigma=2", Focus(patch=16, sigma=2)),
-        ("focus:patch=8,sigma=0", Focus(patch=8, sigma=0)),
-        ("resolution:factors=1+2+4", Resolution((1, 2, 4))),
-        ("perlin:frequency=3", Perlin(frequency=3)),
-        ("rotation:degrees=30,edges=repeat", Rotation(30, "repeat")),
-        ("translation-walk:step=2,edges=repeat", TranslationWalk(edges="repeat", step=2)),
+        ("perlin", noises.Perlin(frequency=5, cover=0.4)),
+        ("focus:sigma=2", noises.Focus(patch=16, sigma=2)),
+        ("focus:patch=8,sigma=0", noises.Focus(patch=8, sigma=0)),
+        ("resolution:factors=1+2+4", noises.Resolution((1, 2, 4))),
+        ("perlin:frequency=3", noises.Perlin(frequency=3)),
+        ("rotation:degrees=30,edges=repeat", noises.Rotation(30, "repeat")),
+        ("translation-walk:step=2,edges=repeat", noises.TranslationWalk(edges="repeat", step=2)),
     ],
 )
 def test_noises_are_made_by_name_and_options(text, noise):
-    assert make_noise(text) == noise
+    assert noises.make_noise(text) == noise
     assert all(char.isalnum() or char in "_.-" for char in RecordingConfig(noise=text, protocol="persistent").name)
 
 
@@ -160,11 +149,11 @@ def test_noises_are_made_by_name_and_options(text, noise):
     ],
 )
 def test_noises_and_options_that_do_not_exist_are_named(text, sentence):
-    refused(sentence, make_noise, text)
+    refused(sentence, noises.make_noise, text)
 
 
 def test_no_factors_are_refused():
-    refused("factors are", Resolution, factors=())
+    refused("factors are", noises.Resolution, factors=())
 
 
 # --- focus, occlusion
@@ -201,7 +190,7 @@ def test_no_blur_at_all_is_the_image():
 def test_focus_is_sharp_in_one_square_and_blurred_elsewhere(height, width, size):
     images = some(2, 3, height, width)
     blurred = blur(images, max(0.5, min(height, width) / 64))
-    for frame in Focus().film(images, 3, seeded()):
+    for frame in noises.Focus().film(images, 3, seeded()):
         sharp = (frame == images).all(1)
         assert all(is_square(mask, size) for mask in sharp)
         outside = ~sharp[:, None].expand_as(frame)
@@ -211,7 +200,7 @@ def test_focus_is_sharp_in_one_square_and_blurred_elsewhere(height, width, size)
 @pytest.mark.parametrize(("height", "width", "size"), [(32, 32, 16), (8, 8, 4), (9, 20, 4)])
 def test_occlusion_covers_one_square_and_nothing_else(height, width, size):
     images = some(2, 3, height, width)
-    for frame in Occlusion().film(images, 3, seeded()):
+    for frame in noises.Occlusion().film(images, 3, seeded()):
         covered = (frame == 0).all(1)
         assert all(is_square(mask, size) for mask in covered)
         outside = ~covered[:, None].expand_as(frame)
@@ -219,7 +208,7 @@ def test_occlusion_covers_one_square_and_nothing_else(height, width, size):
 
 
 def test_patches_are_at_every_place_that_fits():
-    film = Occlusion().film(torch.ones(50, 1, 4, 6), 40, seeded()).flatten(0, 1).squeeze(1)
+    film = noises.Occlusion().film(torch.ones(50, 1, 4, 6), 40, seeded()).flatten(0, 1).squeeze(1)
     corners = {tuple((frame == 0).nonzero()[0].tolist()) for frame in film}
     assert corners == {(y, x) for y in range(3) for x in range(5)}
 
@@ -257,13 +246,13 @@ def test_two_matrix_products_are_perlin_noise(cells, height, width):
 @given(size=st.tuples(st.integers(1, 12), st.integers(1, 12)), cover=st.floats(0, 1), seed=st.integers(0, 2**16))
 def test_perlin_covers_exactly_its_part_of_the_pixels(size, cover, seed):
     height, width = size
-    film = Perlin(cover=cover).film(torch.ones(2, 3, height, width), 2, seeded(seed))
+    film = noises.Perlin(cover=cover).film(torch.ones(2, 3, height, width), 2, seeded(seed))
     assert ((film == 0).sum(dim=(-2, -1)) == round(cover * height * width)).all()
 
 
 def test_perlin_leaves_the_other_60_per_cent_alone_in_all_channels():
     images = some(4) + 3
-    frame = Perlin()(images, seeded())
+    frame = noises.Perlin()(images, seeded())
     lost = (frame == 0).all(1, keepdim=True).expand_as(frame)
     assert (lost.sum(dim=(-2, -1)) == 410).all()  # of 1024
     assert torch.equal(frame[~lost], images[~lost])
@@ -277,7 +266,7 @@ def test_the_highest_pixels_are_ranked_even_where_they_are_equal():
 
 def test_blots_are_larger_than_a_pixel():
     """Gradient noise is smooth: a neighbor is mostly covered alike, which is not so of pixels drawn one by one."""
-    lost = Perlin()(torch.ones(50, 1, 32, 32), seeded()) == 0
+    lost = noises.Perlin()(torch.ones(50, 1, 32, 32), seeded()) == 0
     alike = (lost[..., 1:] == lost[..., :-1]).float().mean()
     assert alike > 0.8  # 0.52 if independent
 
@@ -303,7 +292,7 @@ def test_a_tile_is_its_mean_also_where_tiles_do_not_divide_the_image(size, facto
 @pytest.mark.parametrize("factors", [(2, 4), (1, 2, 4)])
 def test_resolution_draws_its_factors_equally_often(factors):
     images = some(1, 1, 8, 8).expand(20, 1, 8, 8)
-    film = Resolution(factors).film(images, 60, seeded())
+    film = noises.Resolution(factors).film(images, 60, seeded())
     counts = [(film == tiles(images, factor)).flatten(2).all(2).sum() for factor in factors]
     assert sum(counts) == 1200
     assert all(abs(count - 1200 / len(factors)) < 80 for count in counts)
@@ -313,7 +302,7 @@ def test_resolution_draws_its_factors_equally_often(factors):
 
 
 def test_positions_are_uniform_and_those_of_consecutive_frames_are_independent():
-    down, right = Translation().positions(torch.zeros(17 * 17 * 40, 1, 32, 32), 2, seeded())
+    down, right = noises.Translation().positions(torch.zeros(17 * 17 * 40, 1, 32, 32), 2, seeded())
     assert down.unique().tolist() == right.unique().tolist() == list(range(-8, 9))
     for first, second in ((down[0], down[1]), (right[0], right[1]), (down[0], right[0])):
         pairs = torch.bincount((first + 8) * 17 + second + 8, minlength=289).double()
@@ -324,7 +313,7 @@ def test_positions_are_uniform_and_those_of_consecutive_frames_are_independent()
 
 @pytest.mark.parametrize(("side", "reach", "step"), [(32, 8, 1), (8, 2, 1), (224, 56, 7), (64, 16, 2)])
 def test_a_walk_stays_in_reach_and_takes_steps_of_its_size(side, reach, step):
-    walk = TranslationWalk().positions(torch.zeros(20, 1, side, side), 300, seeded())
+    walk = noises.TranslationWalk().positions(torch.zeros(20, 1, side, side), 300, seeded())
     moves = walk.diff(dim=1).abs()
     assert walk.abs().max() == reach
     assert moves.max() == step
@@ -334,7 +323,7 @@ def test_a_walk_stays_in_reach_and_takes_steps_of_its_size(side, reach, step):
 
 def test_every_frame_of_a_walk_is_equally_likely_anywhere():
     each = 2000
-    walk = TranslationWalk().positions(torch.zeros(5 * each, 1, 8, 8), 12, seeded())
+    walk = noises.TranslationWalk().positions(torch.zeros(5 * each, 1, 8, 8), 12, seeded())
     for place in range(-2, 3):
         counts = (walk == place).sum(-1)
         assert ((counts - each).abs() < 5 * each**0.5).all()
@@ -350,10 +339,10 @@ def test_a_folded_walk_is_thrown_back_step_by_step(start, moves):
         if abs(here) > reach:
             wall = math.copysign(n / 2, here)
             here, heading = round(2 * wall - here), -heading
-        assert folded(torch.tensor(free), reach).item() == here
+        assert noises.folded(torch.tensor(free), reach).item() == here
 
 
-@pytest.mark.parametrize("kind", [Translation, TranslationWalk])
+@pytest.mark.parametrize("kind", [noises.Translation, noises.TranslationWalk])
 @pytest.mark.parametrize(("edges", "mode"), [("reflect", "reflect"), ("repeat", "replicate")])
 def test_translation_is_a_slice_of_the_continued_image(kind, edges, mode):
     images, noise = some(3), kind(edges=edges)
@@ -397,7 +386,7 @@ def test_a_turn_is_scipys(size, degrees, seed, edges, mode):
 
 def test_angles_reach_sixty_degrees_either_way_and_no_further():
     ramp = torch.linspace(0, 1, 33).expand(1000, 1, 33, 33)  # at the center, its slope tells the angle
-    film = Rotation()(ramp, seeded())[:, 0]
+    film = noises.Rotation()(ramp, seeded())[:, 0]
     right, down = film[:, 16, 17] - film[:, 16, 15], film[:, 17, 16] - film[:, 15, 16]
     degrees = torch.rad2deg(torch.atan2(-down, right))
     assert -60.01 < degrees.min() < -59
