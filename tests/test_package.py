@@ -41,9 +41,9 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cascade": 1_000,
     "models": 210,
     "losses": 180,
-    "data": 1_720,
+    "data": 1_740,
     "training": 1_620,
-    "traces": 1_080,
+    "traces": 1_130,
     "analysis": 1_010,
     "results": 780,
     "figures": 800,
@@ -55,7 +55,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cli": 1_420,
     "scripts": 290,
 }
-LIMIT = 12_700
+LIMIT = 12_800
 
 
 def modules():
