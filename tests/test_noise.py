@@ -10,14 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cascaded.data import noise as noises
-from cascaded.data.geometry import blur, tiles, turn
+from cascaded.data.augment import Augment, normalize
+from cascaded.data.geometry import LUMINANCE, blur, gray, tiles, turn
+from cascaded.data.gray import Gray
 from cascaded.data.perlin import highest, perlin
 from cascaded.data.sampling import uniform
 from cascaded.traces.config import RecordingConfig
 from tests.refused import refused
 
 CPU = torch.device("cpu")
-each_noise = pytest.mark.parametrize("noise", noises.KNOWN.values(), ids=noises.KNOWN)
+OF_TIME = {name: noise for name, noise in noises.KNOWN.items() if not noise.of_pixels}
+each_noise = pytest.mark.parametrize("noise", OF_TIME.values(), ids=OF_TIME)
 
 
 def seeded(seed=0):
@@ -117,6 +120,9 @@ def test_images_that_cannot_be_spoiled_are_named(noise, images, steps, sentence)
         ("perlin:frequency=3", noises.Perlin(frequency=3)),
         ("rotation:degrees=30,edges=repeat", noises.Rotation(30, "repeat")),
         ("translation-walk:step=2,edges=repeat", noises.TranslationWalk(edges="repeat", step=2)),
+        ("gray", Gray()),
+        ("gray:sd=0.04", Gray(sd=(0.04,))),
+        ("gray:sd=0+0.16,sigma=3,side=190", Gray((0.0, 0.16), (3.0,), 190)),
     ],
 )
 def test_noises_are_made_by_name_and_options(text, noise):
@@ -146,6 +152,10 @@ def test_noises_are_made_by_name_and_options(text, noise):
         ("translation:reach=64", "reach is 64"),
         ("translation-walk:step=-1", "step is -1"),
         ("rotation:degrees=-60", "degrees is -60"),
+        ("gray:sd=2", "sd is 2.0: give a number from 0 to 1"),
+        ("gray:sigma=40", "sigma is 40.0: give a number from 0 to 32"),
+        ("gray:sigma=", "'' is not a value: give one such as 0.0"),
+        ("gray:side=0", "side is 0: give at least 1"),
     ],
 )
 def test_noises_and_options_that_do_not_exist_are_named(text, sentence):
@@ -392,3 +402,53 @@ def test_angles_reach_sixty_degrees_either_way_and_no_further():
     assert -60.01 < degrees.min() < -59
     assert 59 < degrees.max() < 60.01
     assert abs(degrees.mean()) < 4
+
+
+# --- gray
+
+
+def rgb(batch=3, height=32, width=32, seed=1):
+    """Pixels from 0 to 1."""
+    return torch.rand(batch, 3, height, width, generator=seeded(seed))
+
+
+def test_gray_is_the_luminance_in_every_channel():
+    images = rgb()
+    film = Gray().film(images, 2, seeded())
+    expected = (images * torch.tensor(LUMINANCE).view(3, 1, 1)).sum(1, keepdim=True)
+    torch.testing.assert_close(film, expected.expand(2, 3, 3, 32, 32))
+    assert torch.equal(gray(images[:, :1]), images[:, :1])
+    refused("images have 2 channels, gray is made of 1 or 3: give RGB images", gray, images[:, :2])
+
+
+def test_pixel_noise_has_its_standard_deviation_and_is_the_same_in_all_channels():
+    images = torch.full((4, 3, 64, 64), 0.5)
+    film = Gray(sd=(0.04,)).film(images, 3, seeded())
+    assert torch.equal(film[:, :, 0], film[:, :, 2])
+    assert film[:, :, 0].std(correction=0) == pytest.approx(0.04, rel=0.02)
+    assert film[:, :, 0].mean() == pytest.approx(0.5, abs=0.002)
+    assert not torch.equal(film[0], film[1])
+    assert Gray(sd=(1.0,)).film(images, 1, seeded()).aminmax() == (0, 1)
+
+
+@pytest.mark.parametrize(("side", "size", "pixels"), [(32, 32, 3.0), (190, 32, 3 * 32 / 190), (32, 64, 6.0)])
+def test_sigma_is_in_pixels_of_an_image_with_that_side(side, size, pixels):
+    images = rgb(height=size, width=size)
+    film = Gray(sigma=(3.0,), side=side).film(images, 1, seeded())
+    torch.testing.assert_close(film[0, :, :1], blur(gray(images), pixels))
+
+
+def test_of_several_levels_every_frame_has_one():
+    images = rgb(1).expand(200, -1, -1, -1)
+    levels = [Gray(sigma=(sigma,)).film(images[:1], 1, seeded())[0, 0] for sigma in (0.0, 1.0, 3.0)]
+    film = Gray(sigma=(0.0, 1.0, 3.0)).film(images, 2, seeded()).flatten(0, 1)
+    counts = [sum(torch.equal(frame, level) for frame in film) for level in levels]
+    assert sum(counts) == 400
+    assert min(counts) > 90
+
+
+def test_as_an_augmentation_it_comes_before_normalizing():
+    images, mean, std = (255 * rgb()).byte(), [0.5, 0.4, 0.3], [0.2, 0.3, 0.25]
+    augment = Augment(pad=0, flip=False, cutout=0, noise=Gray(sd=(0.1,)))
+    expected = normalize(Gray(sd=(0.1,))(images.float() / 255, seeded()), mean, std)
+    torch.testing.assert_close(augment(images, mean, std, seeded()), expected)

@@ -21,9 +21,9 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cascade": 1_000,
     "models": 370,
     "losses": 200,
-    "data": 1_720,
+    "data": 1_740,
     "training": 1_620,
-    "traces": 1_080,
+    "traces": 1_130,
     "analysis": 1_010,
     "results": 780,
     "figures": 800,
@@ -35,6 +35,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cli": 1_420,
     "scripts": 290,
 }
+LIMIT = 12_800
 
 
 def modules():

@@ -78,8 +78,8 @@ class RunConfig:
         init_from: Start from the weights of another run or saved network, such as runs/td0/0. Stored as the SHA-256 of
             the weights.
         fold: Hold out one of several folds for validation, as in 3/10; `cascaded sweep --folds 10` trains all of them.
-        noise: Noise as augmentation: focus, perlin, occlusion, resolution, translation or rotation; options follow a
-            colon, as in focus:sigma=2.
+        noise: Noise as augmentation: focus, perlin, occlusion, resolution, translation, rotation or gray; options
+            follow a colon, as in focus:sigma=2.
         pad: Pixels of reflection padding before the random crop.
         flip: Mirror half of the images.
         cutout: Side of the square that is cut out, in pixels. Noise replaces the data set's own.
