@@ -55,7 +55,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cli": 1_420,
     "scripts": 290,
 }
-LIMIT = 12_500
+LIMIT = 12_520
 
 
 def modules():
