@@ -10,10 +10,11 @@ import pytest
 from cascaded import load_run
 from cascaded.cli import main as cli
 from cascaded.shell import program
-from cascaded.training.config import RECIPES
+from cascaded.training.config import RECIPES, train_args
 from cascaded.training.fit import fit
 from cascaded.training.runs import is_done, read_config
 from tests.pictures import image_folder
+from tests.tiny_data import tiny_data
 from tests.tiny_runs import tiny_run as tiny_run
 
 EXECUTED = ["--device", "cpu", "--threads", "1"]
@@ -121,7 +122,22 @@ def test_nothing_is_chosen_where_all_is_given_or_enough():
         assert not [line for line in lines if line.startswith("chosen")]
 
 
-@pytest.mark.parametrize("recipe", ["laptop", "paper"])
+def test_the_strong_recipe_trains_in_two_phases(tmp_path, cascaded, monkeypatch):
+    monkeypatch.setenv("CASCADED_DATA", str(tiny_data(tmp_path / "data")))
+    one_step = ["--epochs", "1", "--batch-size", "64", *EXECUTED]  # 108 training images
+    words = ["train", "--data", "cifar10", "--recipe", "strong"]
+    cascaded(*words, "--method", "cascaded-ce", "--out", "runs/strong-ce", *one_step)
+    cascaded(*words, "--init-from", "runs/strong-ce/0", "--lr", "0.05", "--out", "runs/strong", *one_step)
+    first, second = (load_run(tmp_path / "runs" / name / "0") for name in ("strong-ce", "strong"))
+    assert (first.step, second.step) == (1, 1)
+    assert second.config.init_from == first.weights
+    strong = replace(RECIPES["strong"], data="cifar10", epochs=1, batch_size=64)
+    assert first.config == replace(strong, method="cascaded-ce")
+    assert second.config == replace(strong, init_from=first.weights, lr=0.05)
+    assert train_args(RECIPES["strong"]) == ["--recipe", "strong"]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
 def test_help_shows_the_values_of_the_recipe(recipe, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     for name in ("sweep", "train"):

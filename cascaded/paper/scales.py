@@ -11,6 +11,8 @@ from cascaded.traces.config import RecordingConfig
 from cascaded.training.config import RECIPES, RunConfig
 
 TERRIER_BATCH = 32  # 224 px: larger batches would not fit
+BRIEF = RunConfig(lr_schedule="one-cycle", warmup_fraction=0.2, cutout=0)
+"""What the smoke test and the demo have in common; the laptop recipe is chosen for CIFAR and much longer trainings."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ SMOKE = replace(
     LAPTOP,
     name="smoke",
     about="everything runs and hardly anything is learned: 64 images, one epoch, one seed; a test of the installation",
-    recipe=replace(RECIPES["laptop"], width=4, epochs=1, batch_size=32, max_images=64),
+    recipe=replace(BRIEF, width=4, epochs=1, batch_size=32, max_images=64),
     seeds=(0,),
     noises=("focus", "occlusion"),
     noise_changes={"lr": 0.03},
@@ -156,7 +158,7 @@ SCALES: dict[str, Scale] = {scale.name: scale for scale in (LAPTOP, PAPER, SMOKE
 DEMO_SCALE = Scale(
     "demo",
     "networks that come with the package, and one that is trained in a minute",
-    replace(RECIPES["laptop"], width=16, epochs=40, batch_size=64, lr=0.08),
+    replace(BRIEF, width=16, epochs=40, batch_size=64, lr=0.08),
     networks={"cifar10": (), "digits": ()},
     ood_data=("digits",),
     fine_images=200,

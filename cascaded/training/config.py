@@ -179,13 +179,25 @@ class RunConfig:
 
 
 RECIPES: dict[str, RunConfig] = {
-    "laptop": RunConfig(width=16, epochs=10, batch_size=64, lr_schedule="one-cycle", warmup_fraction=0.2, cutout=0),
+    "laptop": RunConfig(width=16, epochs=30, batch_size=64, lr_schedule="one-cycle", warmup_fraction=0.2, cutout=0),
+    "strong": RunConfig(
+        width=32,
+        pool=False,
+        epochs=45,
+        lr=0.2,
+        decay_norms=False,
+        lr_schedule="one-cycle",
+        warmup_fraction=0.2,
+        cutout=8,
+        precision="bfloat16",
+    ),
     "paper": RunConfig(),
 }
-"""`laptop`: a narrow network within the hour on two cores. `paper`: the paper's training, for a GPU."""
+"""`laptop`: a narrow network within the hour on two cores. `strong`: a wider one in hours, cross-entropy first and then
+TD. `paper`: the paper's training, for a GPU."""
 FITTED = ("epochs", "batch_size")
 """Fields that the laptop recipe chooses from the number of training images (`training.fit`) unless they are given."""
-RecipeName = Literal["laptop", "paper"]
+RecipeName = Literal["laptop", "strong", "paper"]
 
 
 @dataclass(frozen=True)
