@@ -3,7 +3,6 @@
 import shlex
 import shutil
 import sys
-from dataclasses import replace
 
 import pytest
 
@@ -11,7 +10,6 @@ from cascaded import load_run
 from cascaded.cli import main as cli
 from cascaded.shell import program
 from cascaded.training.config import RECIPES
-from cascaded.training.fit import fit
 from cascaded.training.runs import is_done, read_config
 from tests.pictures import image_folder
 from tests.tiny_runs import tiny_run as tiny_run
@@ -111,14 +109,6 @@ def test_a_small_folder_without_test_images_is_trained_and_the_next_command_work
     ]
     cascaded(*shlex.split(lines[-3].removeprefix(f"next: {program()} ")), *EXECUTED)
     assert list((tmp_path / "my runs" / "0" / "traces").glob("*.safetensors"))
-
-
-def test_nothing_is_chosen_where_all_is_given_or_enough():
-    config = replace(RECIPES["laptop"], epochs=20, batch_size=32, max_images=640)
-    for given in ((), ("epochs", "batch_size")):
-        chosen, lines = fit(config, given)
-        assert chosen == config
-        assert not [line for line in lines if line.startswith("chosen")]
 
 
 @pytest.mark.parametrize("recipe", ["laptop", "paper"])
