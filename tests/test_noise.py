@@ -65,15 +65,10 @@ def test_images_of_the_usual_sizes_are_changed(noise, side):
 
 
 @each_noise
-def test_an_augmentation_is_a_film_of_one_frame(noise):
-    images = some()
-    assert torch.equal(noise(images, seeded(4)), noise.film(images, 1, seeded(4))[0])
-
-
-@each_noise
-def test_the_generator_is_the_only_source_of_randomness(noise):
+def test_an_augmentation_is_a_film_of_one_frame_and_the_generator_is_the_only_source_of_randomness(noise):
     images, before, state = some(), some(), torch.get_rng_state()
     first = noise.film(images, 3, seeded(7))
+    assert torch.equal(noise(images, seeded(4)), noise.film(images, 1, seeded(4))[0])
     assert torch.equal(noise.film(images, 3, seeded(7)), first)
     assert not torch.equal(noise.film(images, 3, seeded(8)), first)
     assert torch.equal(torch.get_rng_state(), state)
@@ -162,18 +157,10 @@ def test_noises_and_options_that_do_not_exist_are_named(text, sentence):
     refused(sentence, noises.make_noise, text)
 
 
-def test_no_factors_are_refused():
-    refused("factors are", noises.Resolution, factors=())
-
-
 # --- focus, occlusion
 
 
-@given(
-    size=st.tuples(st.integers(1, 12), st.integers(1, 12)),
-    sigma=st.floats(0.1, 6),
-    seed=st.integers(0, 2**16),
-)
+@given(size=st.tuples(st.integers(1, 12), st.integers(1, 12)), sigma=st.floats(0.1, 6), seed=st.integers(0, 2**16))
 def test_the_blur_is_a_correlation_with_the_gaussian_over_each_pixel(size, sigma, seed):
     image = some(1, 1, *size, seed=seed, dtype=torch.float64)[0, 0]
     radius = max(0, math.ceil(3 * sigma - 0.5))
@@ -184,16 +171,13 @@ def test_the_blur_is_a_correlation_with_the_gaussian_over_each_pixel(size, sigma
     np.testing.assert_allclose(blur(image, sigma).numpy(), reference, atol=1e-12)
 
 
-def test_half_a_pixel_is_the_kernel_of_the_reference_code():
+def test_half_a_pixel_is_the_kernel_of_the_reference_code_and_no_blur_at_all_is_the_image():
+    assert torch.equal(blur(some(), 0), some())
     spot = torch.zeros(5, 5, dtype=torch.float64)
     spot[2, 2] = 1
     one = np.diff(scipy.stats.norm.cdf(np.linspace(-3, 3, 4)))  # as published: three bins over six deviations
     np.testing.assert_allclose(blur(spot, 0.5)[1:4, 1:4], np.outer(one, one) / one.sum() ** 2, atol=1e-12)
     np.testing.assert_allclose(one / one.sum(), [0.1577, 0.6845, 0.1577], atol=1e-4)
-
-
-def test_no_blur_at_all_is_the_image():
-    assert torch.equal(blur(some(), 0), some())
 
 
 @pytest.mark.parametrize(("height", "width", "size"), [(32, 32, 16), (8, 8, 4), (9, 20, 4), (64, 64, 32)])
@@ -301,6 +285,7 @@ def test_a_tile_is_its_mean_also_where_tiles_do_not_divide_the_image(size, facto
 
 @pytest.mark.parametrize("factors", [(2, 4), (1, 2, 4)])
 def test_resolution_draws_its_factors_equally_often(factors):
+    refused("factors are", noises.Resolution, factors=())
     images = some(1, 1, 8, 8).expand(20, 1, 8, 8)
     film = noises.Resolution(factors).film(images, 60, seeded())
     counts = [(film == tiles(images, factor)).flatten(2).all(2).sum() for factor in factors]
@@ -381,11 +366,7 @@ def test_quarter_turns_are_exact():
     torch.testing.assert_close(turned[1], images[1].rot90(2, (-2, -1)))
 
 
-@given(
-    size=st.tuples(st.integers(2, 12), st.integers(2, 12)),
-    degrees=st.floats(-60, 60),
-    seed=st.integers(0, 2**16),
-)
+@given(size=st.tuples(st.integers(2, 12), st.integers(2, 12)), degrees=st.floats(-60, 60), seed=st.integers(0, 2**16))
 @pytest.mark.parametrize(("edges", "mode"), [("reflect", "mirror"), ("repeat", "nearest")])
 def test_a_turn_is_scipys(size, degrees, seed, edges, mode):
     image = some(1, 1, *size, seed=seed, dtype=torch.float64)

@@ -153,9 +153,14 @@ def test_local_files_come_before_the_hub(hub, tmp_path, monkeypatch):
     parquet_file(tmp_path / "data" / "cifar10" / "train-0-of-1.parquet", PNGS, [0, 1] * 3, ["x", "y"])
     assert load("cifar10").classes == ("x", "y")
     assert not hub.opened
-    parquet_file(tmp_path / "data" / "tinyimagenet" / "valid-0.parquet", PNGS, [0, 1] * 3, ["x", "y"])
-    rows = locate(SOURCES["tinyimagenet-crop"], "test").open(Columns()).rows()
-    assert [row.index for row in rows] == [1, 3, 5]  # a copy of the hub's files counts as the hub's
+
+    def rows(split):
+        return [row.index for row in locate(SOURCES["tinyimagenet-crop"], split).open(Columns()).rows()]
+
+    parquet_file(tmp_path / "data" / "tinyimagenet" / "validation-0.parquet", PNGS, [0, 1] * 3, ["x", "y"])
+    assert (rows("validation"), rows("test")) == ([0, 2, 4], [1, 3, 5])  # a copy of the hub's files counts as the hub's
+    parquet_file(tmp_path / "data" / "tinyimagenet" / "test-0.parquet", PNGS, [0, 1] * 3, ["x", "y"])
+    assert rows("validation") == rows("test") == list(range(6))  # a file for each
 
 
 @pytest.mark.parametrize("settings", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}])

@@ -22,10 +22,7 @@ from tests.pictures import (
     CIFAR100_TEST,
     REAL,
     TINY_TEST,
-    encoded,
     needs_real,
-    parquet_file,
-    picture,
 )
 from tests.pictures import own_places as own_places
 from tests.refused import refused
@@ -130,19 +127,3 @@ def test_tiny_images_are_cropped_or_resized(monkeypatch):
     assert (small.images - averaged).abs().mean() < 8  # Pillow's filter is wider, the picture is the same
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: 1 / 0)
     refused(r"tiny-imagenet is on the hub.* \(it contains test.*\)", load, "tinyimagenet")
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        (["validation"], [[0, 2, 4, 6], [1, 3, 5]]),
-        (["valid"], [[0, 2, 4, 6], [1, 3, 5]]),
-        (["validation", "test"], [list(range(7))] * 2),
-    ],
-)
-def test_a_file_for_two_splits_gives_each_its_own_rows_and_a_file_for_one_all(tmp_path, monkeypatch, files, expected):
-    images = [encoded(picture(number, size=(64, 64))) for number in range(7)]
-    for file in files:
-        parquet_file(tmp_path / "tinyimagenet" / f"{file}-0.parquet", images, list(range(7)))
-    monkeypatch.setenv("CASCADED_DATA", str(tmp_path))
-    assert [load("tinyimagenet-crop", split).labels.tolist() for split in ("validation", "test")] == expected

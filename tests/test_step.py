@@ -16,8 +16,7 @@ from cascaded.training.step import LossModule, accuracy, fill_statistics, parame
 from cascaded.training.trainer import RAW, Trainer
 from tests.drawn import ANY_HEADS, images, networks
 from tests.tiny_runs import tiny_config
-
-CPU = ExecutionConfig("cpu")
+from tests.tiny_runs import tiny_run as tiny_run
 
 
 def gradients(net, loss):
@@ -42,9 +41,7 @@ def test_cross_entropy_is_learned_from_the_settled_answer_alone():
     learner = LossModule(net, get_method("cascaded-ce"))
     found = gradients(net, learner(x, labels))
     expected = gradients(net, cascaded.ce_loss(net(x), labels))  # the whole cascade, and its last step
-    assert found.keys() == expected.keys()
-    for name in expected:
-        torch.testing.assert_close(found[name], expected[name], rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("model", ["cascaded-ce", "serial-ce"])
@@ -169,31 +166,22 @@ def test_accuracy_is_the_share_that_is_right_at_every_step(schedule):
 # --- the moving average of the weights
 
 
-@pytest.fixture
-def averaged(tmp_path, monkeypatch):
-    """A run with an average: its checkpoint, and the weights and statistics in training before and after every step."""
+@pytest.mark.parametrize("method", ["cascaded-td", "serial-ce"])
+def test_the_saved_network_is_the_average_over_all_steps_and_training_does_not_depend_on_it(
+    method, tiny_run, tmp_path, monkeypatch
+):
     seen, step = [], Trainer.step
 
     def stepping(self):
-        if not seen:
-            seen.append(copy.deepcopy(self.net.state_dict()))
+        seen.extend([] if seen else [copy.deepcopy(self.net.state_dict())])
         loss = step(self)
         seen.append(copy.deepcopy(self.net.state_dict()))
         return loss
 
+    without = checkpoint.newest(tiny_run(method))
     monkeypatch.setattr(Trainer, "step", stepping)
-
-    def run(**options):
-        train(tiny_config(ema=0.5, **options), tmp_path / "0", CPU)
-        return checkpoint.newest(tmp_path / "0"), seen
-
-    return run
-
-
-@pytest.mark.parametrize("method", ["cascaded-td", "serial-ce"])
-def test_the_saved_network_is_the_average_over_all_steps(averaged, method):
-    found, seen = averaged(method=method)
-    initial, *after = seen
+    train(tiny_config(method, ema=0.5), tmp_path, ExecutionConfig("cpu"))
+    found, (initial, *after) = checkpoint.newest(tmp_path), seen
     assert len(after) == 10
     for name, average in initial.items():
         if average.shape != after[0][name].shape:  # statistics of the steps that the first batch has shown
@@ -203,14 +191,7 @@ def test_the_saved_network_is_the_average_over_all_steps(averaged, method):
             average = decay * average.double() + (1 - decay) * now[name]
         expected = after[-1][name] if name.endswith("batches") else average.float()
         torch.testing.assert_close(found.model[name], expected, rtol=1e-5, atol=1e-6)
-
-
-def test_training_does_not_depend_on_the_average(averaged, tmp_path):
-    found, _ = averaged()
-    train(tiny_config(), tmp_path / "without", CPU)
-    without = checkpoint.newest(tmp_path / "without")
     raw = {name.removeprefix(RAW): each for name, each in found.optimizer.items() if name.startswith(RAW)}
-    assert raw.keys() == without.model.keys() == found.model.keys()
-    assert all(torch.equal(raw[name], without.model[name]) for name in raw)
+    torch.testing.assert_close(raw, without.model, rtol=0, atol=0)
     assert all(torch.equal(found.optimizer[name], each) for name, each in without.optimizer.items())
     assert not torch.equal(found.model["stem.0.weight"], raw["stem.0.weight"])

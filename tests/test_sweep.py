@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -28,20 +29,7 @@ from tests.refused import refused
 from tests.shared_folder import shared_folder
 
 # one thread: two that wait for each other on cores that others use as well take far longer
-TINY = [
-    "--max-images",
-    "64",
-    "--epochs",
-    "1",
-    "--width",
-    "2",
-    "--batch-size",
-    "32",
-    "--device",
-    "cpu",
-    "--threads",
-    "1",
-]
+TINY = shlex.split("--max-images 64 --epochs 1 --width 2 --batch-size 32 --device cpu --threads 1")
 
 
 @pytest.fixture
@@ -58,6 +46,12 @@ def sweep(tmp_path, monkeypatch):
 
 def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, capsys, monkeypatch):
     runs = tmp_path / "runs"
+    sweep("--seeds", "0", "1", "--dry-run")
+    output = capsys.readouterr().out
+    assert "2 waiting" in output
+    assert "nothing was started" in output
+    assert not runs.exists()
+
     trained, blocked, taken = (runs / name / "0" for name in ("cascaded-td-lam0", "cascaded-ce", "serial-ce"))
     blocked.mkdir(parents=True)
     (blocked / "checkpoints").write_text("in the way")
@@ -91,29 +85,30 @@ def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, c
     assert "is another run (epochs 1 -> 2)" in capsys.readouterr().err
 
 
-def test_a_run_that_is_killed_stops_no_other(tmp_path, monkeypatch):
-    jobs = plan(RECIPES["laptop"], ["cascaded-td"], [], [0, 1], tmp_path)
-    killed = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
-    monkeypatch.setattr(engines, "_process", lambda *_: subprocess.Popen(killed))
-    monkeypatch.setattr(engines, "POLL_SECONDS", 0.1)
-    statuses = run_jobs(jobs, engine=Local(slots=1, threads=1))
-    assert list(statuses.values()) == [Status("failed", "ended with code -9", "here")] * 2
+@pytest.mark.parametrize("full", [False, True])
+def test_a_run_that_is_killed_stops_no_other_but_the_first_that_cannot_write_ends_the_sweep(
+    tmp_path, monkeypatch, full
+):
+    jobs, started = plan(RECIPES["laptop"], ["cascaded-td"], [], [0, 1], tmp_path), []
 
-
-def test_the_first_run_that_cannot_write_ends_the_sweep(tmp_path, monkeypatch):
-    jobs, started = plan(RECIPES["laptop"], ["cascaded-td"], [], [0, 1, 2], tmp_path / "runs"), []
-    failing = [sys.executable, "-c", "import sys; sys.exit(2)"]
-    checks = iter([None, InputError("runs cannot be written (No space left on device)")])
+    def process(folder, *_):
+        started.append(folder)
+        return subprocess.Popen([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"])
 
     def check(folder):
-        if error := next(checks):
-            raise error
+        if started and full:
+            raise InputError("runs cannot be written (No space left on device)")
 
     monkeypatch.setattr(engines, "check_writable", check)
-    monkeypatch.setattr(engines, "_process", lambda folder, *_: (started.append(folder), subprocess.Popen(failing))[1])
+    monkeypatch.setattr(engines, "_process", process)
     monkeypatch.setattr(engines, "POLL_SECONDS", 0.1)
-    refused("No space left", run_jobs, jobs, engine=Local(slots=1, threads=1))
-    assert started == [jobs[0].folder]
+    engine = Local(slots=1, threads=1)
+    if full:
+        refused("No space left", run_jobs, jobs, engine=engine)
+    else:
+        statuses = run_jobs(jobs, engine=engine)
+        assert list(statuses.values()) == [Status("failed", "ended with code -9", "here")] * 2
+    assert started == [job.folder for job in (jobs[:1] if full else jobs)]
 
 
 @pytest.fixture
@@ -137,32 +132,10 @@ def test_a_sweep_that_is_interrupted_or_killed_leaves_no_run_behind(sweep, tmp_p
     assert len(read_metrics(metrics.parent)) < 500
 
 
-def test_a_dry_run_starts_nothing(sweep, tmp_path, capsys):
-    sweep("--seeds", "0", "1", "--dry-run")
-    output = capsys.readouterr().out
-    assert "2 waiting" in output
-    assert "nothing was started" in output
-    assert not (tmp_path / "runs").exists()
-
-
 def test_all_runs_of_a_sweep_have_the_batch_size_and_epochs_chosen_for_the_first(tmp_path, monkeypatch, capsys):
     started = {}
     monkeypatch.setattr(command, "_run", lambda jobs, *_: started.update(dict.fromkeys(jobs)) or {})
-    words = [
-        "sweep",
-        "--width",
-        "2",
-        "--classes",
-        "3",
-        "5",
-        "8",
-        "--seeds",
-        "0",
-        "1",
-        "--val-fraction",
-        "0.25",
-        "--out",
-    ]
+    words = shlex.split("sweep --width 2 --classes 3 5 8 --seeds 0 1 --val-fraction 0.25 --out")
     cli.run([*words, str(tmp_path)])
     assert len(started) == 2
     assert {(job.config.width, job.config.epochs, job.config.batch_size) for job in started} == {(2, 40, 32)}

@@ -3,7 +3,6 @@
 import shlex
 import shutil
 import sys
-from dataclasses import replace
 
 import pytest
 
