@@ -77,30 +77,38 @@ def evaluated(*found):
     return evaluate(to_table(pd.DataFrame([row for each in found for row in each], columns=pd.Index(COLUMNS))))
 
 
+def of_case(case, values, width, **columns):
+    """Rows of a first network that is above the other by `values`, with intervals of +-0.95 width."""
+    _, metric, variants, a, b, _ = case
+    first = rows(a, metric, values, DRAWS * width, **variants, **columns)
+    return first if b is None else first + rows(b, metric, [0.0] * len(values), DRAWS * 0, **variants, **columns)
+
+
 def measured(case, values, width):
-    """The claim's measurements if the first network is above the other by `values`, with intervals of +-0.95 width."""
-    claim, metric, variants, a, b, _ = case
-    found = rows(a, metric, values, DRAWS * width, **variants)
-    if b is not None:
-        found += rows(b, metric, [0.0] * len(values), DRAWS * 0, **variants)
-    table = evaluated(found)
-    return table[(table.claim == claim) & (table.label != "")]
+    """The claim's measurements."""
+    table = evaluated(of_case(case, values, width))
+    return table[(table.claim == case[0]) & (table.label != "")]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1]} {case[4]}")
-def test_the_verdict_follows_from_the_interval(case):
-    factor = case[-1]
-    better = 1 if factor > 0 else -1
-    for value, width, expected in (
+@pytest.mark.parametrize(
+    ("value", "width", "expected"),
+    [
         (0.04, 0.02, "supported"),
         (-0.04, 0.02, "contradicted"),
         (0.04, 0.06, "inconclusive"),
         (0.0, 0.0, "inconclusive"),
-    ):
-        (row,) = measured(case, [better * value], width).itertuples()
-        assert row.verdict == expected
-        assert row.effect == pytest.approx(abs(factor) * value)
-        ends = (abs(factor) * (value + end * width) for end in (-0.95, 0.95))
+    ],
+)
+def test_the_verdict_follows_from_the_interval(value, width, expected):
+    names = [f"case {number}" for number in range(len(CASES))]  # all at once: others are not compared
+    better = [math.copysign(1, case[-1]) * value for case in CASES]
+    found = (of_case(c, [v], width, config=n, run=n) for c, v, n in zip(CASES, better, names, strict=True))
+    table = evaluated(*found).query("label != ''")
+    for case, name in zip(CASES, names, strict=True):
+        (row,) = table[(table.claim == case[0]) & table.runs.map(lambda runs, name=name: name in runs)].itertuples()
+        assert row.verdict == expected, case
+        assert row.effect == pytest.approx(abs(case[-1]) * value)
+        ends = (abs(case[-1]) * (value + end * width) for end in (-0.95, 0.95))
         assert (row.low, row.high) == pytest.approx(tuple(ends), abs=1e-6)
         assert (row.interval_over, row.statement, row.command) == ("images", STATEMENTS[case[0]], "")
         assert [math.copysign(1, end) for end in (row.effect, row.low) if end == 0] in ([], [1], [1, 1])
