@@ -39,8 +39,8 @@ ROOMS = [  # each imports from those before it alone
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
     "cascade": 1_000,
-    "models": 210,
-    "losses": 180,
+    "models": 370,
+    "losses": 200,
     "data": 1_560,
     "training": 1_620,
     "traces": 1_080,
@@ -55,7 +55,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cli": 1_420,
     "scripts": 290,
 }
-LIMIT = 12_500
+LIMIT = 12_700
 
 
 def modules():
