@@ -18,7 +18,7 @@ ROOMS = [  # each imports from those before it alone
 
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
-    "cascade": 1_000,
+    "cascade": 2_620,
     "models": 370,
     "losses": 200,
     "data": 1_740,
