@@ -353,7 +353,7 @@ REFUSED: dict[str, Architecture] = {
         "use_cache=False",
     ),
     "folded-experts": refused(plain.Experts, (4,), "batch|fold", run="fold"),
-    "hidden-state": refused(plain.Stateful, (4,), "state|differs"),
+    "hidden-state": refused(plain.Stateful, (4,), "writes to seen|keeps state"),
     "shared-memory": refused(plain.SharedMemory, (4, 6, 6), "in-place|in place|shares"),
-    "no-field-logits": refused(plain.Unnamed, (4,), "logits"),
+    "no-field-logits": refused(plain.Unnamed, (4,), "features.*output="),
 }

@@ -41,10 +41,10 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cascade": 1_000,
     "models": 370,
     "losses": 200,
-    "data": 1_560,
+    "data": 1_660,
     "training": 1_620,
     "traces": 1_080,
-    "analysis": 1_010,
+    "analysis": 1_040,
     "results": 780,
     "figures": 800,
     "report": 650,
@@ -55,7 +55,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cli": 1_420,
     "scripts": 290,
 }
-LIMIT = 12_700
+LIMIT = 12_830
 
 
 def modules():
