@@ -45,17 +45,20 @@ class Architecture:
 
     def missing(self) -> str | None:
         """Why it cannot be made here; None if it can."""
-        if self.package is None:
-            return None
-        try:
-            import_module(self.package)
-        except (ImportError, RuntimeError) as error:  # a broken torchvision raises the latter
-            return f"{self.package} is not installed ({error})"
-        return None
+        return None if self.package is None else why_missing(self.package)
 
     def predicted(self, output: Any) -> Tensor:
         """The predicted tensor of the model's output."""
         return output if self.output is None else output[self.output]
+
+
+def why_missing(package: str) -> str | None:
+    """Why a package cannot be imported; None if it can."""
+    try:
+        import_module(package)
+    except (ImportError, RuntimeError) as error:  # a broken torchvision raises the latter
+        return f"{package} is not installed ({error})"
+    return None
 
 
 def call(model: nn.Module, inputs: Inputs) -> Any:
