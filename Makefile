@@ -39,7 +39,7 @@ demo: setup  ## evaluate the shipped networks on photographs, train a small one,
 test: lint  ## lint, type-check and run the tests (under five minutes on two cores)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal
 
-fuzz: setup  ## read 10,080 damaged files of every kind (about three minutes; not part of make test)
+fuzz: setup  ## read 12,600 damaged files of every kind (about three minutes; not part of make test)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m long --numprocesses auto --dist worksteal
 
 lint: setup  ## ruff and pyright alone
