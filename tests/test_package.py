@@ -42,7 +42,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "models": 210,
     "losses": 180,
     "data": 1_560,
-    "training": 1_620,
+    "training": 1_660,
     "traces": 1_080,
     "analysis": 1_010,
     "results": 780,
@@ -50,12 +50,12 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "report": 650,
     "hub": 380,
     "runtime": 350,
-    "paper": 1_050,
+    "paper": 1_480,
     "bench": 330,
-    "cli": 1_420,
+    "cli": 1_450,
     "scripts": 290,
 }
-LIMIT = 12_500
+LIMIT = 12_950
 
 
 def modules():
