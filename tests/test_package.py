@@ -22,7 +22,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "models": 370,
     "losses": 200,
     "data": 1_740,
-    "training": 1_620,
+    "training": 1_660,
     "traces": 1_130,
     "analysis": 1_040,
     "results": 780,
@@ -30,9 +30,9 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "report": 650,
     "hub": 380,
     "runtime": 1_080,
-    "paper": 1_050,
+    "paper": 1_480,
     "bench": 330,
-    "cli": 1_420,
+    "cli": 1_450,
     "scripts": 290,
 }
 
