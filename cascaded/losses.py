@@ -5,8 +5,9 @@
 Unrolled, `G_t = (1 - lam) sum_{i=1..T-t} lam^(i-1) p_{t+i} + lam^(T-t) onehot(y)`. With lambda 1 the target of every
 step is the label; with lambda 0 it is the prediction of the next step, and only the last step is trained on the label.
 
-The losses work on any `(time, batch, classes)` tensor of logits, whatever network it came from. `EligibilityTraces`
-compute the same gradient online, one step at a time.
+The losses work on any `(time, batch, classes)` tensor of logits, whatever network it came from, and on logits of
+tokens, `(time, batch, tokens, classes)`, or pixels, `(time, batch, classes, height, width)` with `class_dim=2`.
+`EligibilityTraces` compute the same gradient online, one step at a time.
 """
 
 from __future__ import annotations
@@ -23,12 +24,11 @@ from torch.nn import functional as F
 from cascaded.errors import InputError, between
 
 Reduction = Literal["mean", "sum", "none"]
-Labels = Int[Tensor, "batch"] | Float[Tensor, "batch classes"]
+Logits = Float[Tensor, "time batch *places_and_classes"]
+Labels = Int[Tensor, "batch *places"] | Float[Tensor, "batch *places_and_classes"]
 
 
-def td_targets(
-    trace: Float[Tensor, "time batch classes"], labels: Labels, lam: float, ignore_index: int = -100
-) -> Tensor:
+def td_targets(trace: Logits, labels: Labels, lam: float, ignore_index: int = -100, class_dim: int = -1) -> Tensor:
     """The targets of all steps, computed backwards in one pass and without gradient.
 
     Args:
@@ -36,47 +36,55 @@ def td_targets(
         labels: Class indices, or a distribution over the classes per item.
         lam: Lambda, from 0 (the next step's prediction) to 1 (the label).
         ignore_index: Items with this label have no target: zeros at every step.
+        class_dim: As for `td_loss`.
 
     Returns:
         A distribution per step and item, of the trace's shape.
     """
     between(0, 1, lam=lam)
-    used = UsedItems.of(trace, labels, ignore_index)
-    return used.scatter(_targets(used, lam))
+    used = UsedItems.of(trace, labels, ignore_index, class_dim)
+    return used.scatter(_targets(used, lam)).movedim(-1, class_dim)
 
 
 def td_loss(
-    trace: Float[Tensor, "time batch classes"],
+    trace: Logits,
     labels: Labels,
     lam: float,
     reduction: Reduction = "mean",
     ignore_index: int = -100,
+    class_dim: int = -1,
 ) -> Tensor:
     """Cross-entropy between targets and predictions, summed over steps.
 
     It is a sum over steps and not a mean: with lambda 0 only one step is trained on the label, and a mean would divide
     its gradient by T.
 
+    An item is what has one label: an image, a token or a pixel.
+
     Args:
-        trace: Logits at every step.
-        labels: Class indices, or a distribution over the classes per item.
+        trace: Logits at every step: `(time, batch, classes)`, or with more axes before or behind the classes.
+        labels: Class indices of the trace's shape without time and classes, or distributions over the classes of the
+            trace's shape without time.
         lam: Lambda, from 0 to 1.
-        reduction: `mean` or `sum` over the batch, or `none` for one loss per step and item, `(time, batch)`.
+        reduction: `mean` or `sum` over all items, or `none` for one loss per step and item: the trace's shape without
+            classes.
         ignore_index: Items with this label are ignored at every step, as in `torch.nn.functional.cross_entropy`: they
             add nothing to the loss, to the gradient or to the number of items that `mean` divides by. If all items are
             ignored, the loss and its gradient are 0.
+        class_dim: The axis of the trace that has the classes: -1 for `(time, batch, classes)` and `(time, batch,
+            tokens, classes)`, 2 for `(time, batch, classes, height, width)`.
     """
     between(0, 1, lam=lam)
-    used = UsedItems.of(trace, labels, ignore_index)
+    used = UsedItems.of(trace, labels, ignore_index, class_dim)
     losses = -(_targets(used, lam) * used.trace.log_softmax(dim=-1)).sum(dim=-1)
     return _reduce(used, losses, reduction)
 
 
 def ce_loss(
-    trace: Float[Tensor, "time batch classes"], labels: Labels, reduction: Reduction = "mean", ignore_index: int = -100
+    trace: Logits, labels: Labels, reduction: Reduction = "mean", ignore_index: int = -100, class_dim: int = -1
 ) -> Tensor:
     """Cross-entropy of the last step only. Options as for `td_loss`."""
-    used = UsedItems.of(trace, labels, ignore_index)
+    used = UsedItems.of(trace, labels, ignore_index, class_dim)
     last = F.cross_entropy(used.trace[-1], used.truth, reduction="none")
     return _reduce(used, last.unsqueeze(0), reduction)
 
@@ -203,40 +211,45 @@ def _probabilities(logits: Float[Tensor, "batch classes"]) -> Float[Tensor, "bat
 
 @dataclass(frozen=True)
 class UsedItems:
-    """The items of a batch that are not ignored.
+    """The items of a batch (images, tokens or pixels, on one axis) that are not ignored.
 
     The others are removed before anything is computed: whatever their logits are, even NaN, their gradient is 0.
 
     Attributes:
         trace: Logits, in at least single precision.
         truth: Distributions from the labels.
-        mask: Which items of the batch are used; None for all.
+        mask: Which items are used; None for all.
+        places: The shape of the items, `(batch,)`, `(batch, tokens)` or `(batch, height, width)`.
     """
 
     trace: Float[Tensor, "time used classes"]
     truth: Float[Tensor, "used classes"]
-    mask: Bool[Tensor, "batch"] | None
+    mask: Bool[Tensor, "items"] | None
+    places: tuple[int, ...]
 
     @classmethod
-    def of(cls, trace: Tensor, labels: Tensor, ignore_index: int) -> UsedItems:
-        """Check trace and labels, and remove the items whose label is `ignore_index`."""
-        check_shapes(trace, labels)
-        trace, mask = precise(trace), None
+    def of(cls, trace: Tensor, labels: Tensor, ignore_index: int, class_dim: int = -1) -> UsedItems:
+        """Check trace and labels, put all items on one axis, and remove those whose label is `ignore_index`."""
+        check_shapes(trace, labels, class_dim)
+        trace = precise(trace).movedim(class_dim, -1)
+        places, trace, mask = tuple(trace.shape[1:-1]), trace.flatten(1, -2), None
+        axis = class_dim - 1 if class_dim > 0 else class_dim  # labels have no time
+        labels = labels.movedim(axis, -1).flatten(0, -2) if labels.is_floating_point() else labels.flatten()
         if not labels.is_floating_point() and not labels.is_meta and (labels == ignore_index).any():
             mask = (labels != ignore_index).to(trace.device)
             trace, labels = trace[:, mask], labels[labels != ignore_index]
-        return cls(trace, distributions(trace, labels), mask)
+        return cls(trace, distributions(trace, labels), mask, places)
 
-    def scatter(self, values: Shaped[Tensor, "time used *classes"]) -> Shaped[Tensor, "time batch *classes"]:
+    def scatter(self, values: Shaped[Tensor, "time used *classes"]) -> Shaped[Tensor, "time *places_and_classes"]:
         """Values in the places of the whole batch, with 0 for the ignored items."""
-        if self.mask is None:
-            return values
-        batch = values.new_zeros(len(values), len(self.mask), *values.shape[2:])
-        batch[:, self.mask] = values
-        return batch
+        if self.mask is not None:
+            items = values.new_zeros(len(values), len(self.mask), *values.shape[2:])
+            items[:, self.mask] = values
+            values = items
+        return values.unflatten(1, self.places)
 
 
-def check_shapes(trace: Tensor, labels: Tensor) -> None:
+def check_shapes(trace: Tensor, labels: Tensor, class_dim: int = -1) -> None:
     """Check that there are logits `(time, batch, classes)`, and a label or a distribution per item."""
     if isinstance(trace, list | tuple):
         raise InputError(
@@ -246,29 +259,46 @@ def check_shapes(trace: Tensor, labels: Tensor) -> None:
     for name, value in (("trace", trace), ("labels", labels)):
         if not isinstance(value, Tensor):
             raise InputError(f"{name} is a {type(value).__name__}, a loss takes tensors: convert with torch.as_tensor")
-    if trace.dim() != 3 or not trace.is_floating_point():
+    if trace.dim() < 3 or not trace.is_floating_point():
         raise InputError(
             f"trace has shape {tuple(trace.shape)} and type {trace.dtype}, a loss takes logits (time, batch, classes): "
             "stack the steps along a first axis"
         )
-    batch = trace.shape[1]
-    if labels.dim() == 0 or len(labels) != batch:
+    axis = class_dim if class_dim >= 0 else class_dim + trace.dim()
+    if not 2 <= axis < trace.dim():
         raise InputError(
-            f"labels have shape {tuple(labels.shape)}, the trace has {batch} items: give one label per item"
+            f"class_dim is {class_dim}, the trace has shape {tuple(trace.shape)}: give an axis behind time and batch"
         )
-    if not labels.is_floating_point() and labels.dim() != 1:
-        raise InputError(f"labels have shape {tuple(labels.shape)}: give whole numbers (batch,), or probabilities")
+    _check_labels(trace, labels, axis)
 
 
-def distributions(trace: Float[Tensor, "time batch classes"], labels: Labels) -> Float[Tensor, "batch classes"]:
+def _check_labels(trace: Tensor, labels: Tensor, axis: int) -> None:
+    """Labels have the trace's shape without time and, unless they are distributions, classes."""
+    shape, batch = tuple(labels.shape), trace.shape[1]
+    if not shape or shape[0] != batch:
+        raise InputError(f"labels have shape {shape}, the trace has {batch} items: give one label per item")
+    places = (*trace.shape[1:axis], *trace.shape[axis + 1 :])
+    if labels.is_floating_point() and shape != trace.shape[1:]:
+        raise InputError(
+            f"soft labels have shape {shape}, the trace has {trace.shape[axis]} classes and shape "
+            f"{tuple(trace.shape)}: give one value per class, {tuple(trace.shape[1:])}"
+        )
+    if not labels.is_floating_point() and shape != places:
+        raise InputError(
+            f"labels have shape {shape}, the trace has shape {tuple(trace.shape)} and its classes on axis {axis}: give "
+            f"whole numbers {places}, probabilities, or another class_dim"
+        )
+
+
+def distributions(trace: Float[Tensor, "time items classes"], labels: Tensor) -> Float[Tensor, "items classes"]:
     """Labels as one distribution over the classes per item, checked against the trace."""
     check_shapes(trace, labels)
-    _, batch, classes = trace.shape
+    _, items, classes = trace.shape
     if labels.is_floating_point():
-        return _soft(labels.detach(), classes).to(trace)
+        return _soft(labels.detach()).to(trace)
     if labels.is_meta:  # shapes without values, for counting operations
-        return trace.new_zeros(batch, classes)
-    if batch and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        return trace.new_zeros(items, classes)
+    if items and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         raise InputError(
             f"labels go from {int(labels.min())} to {int(labels.max())}, the trace has {classes} classes: labels must "
             f"lie in 0..{classes - 1}"
@@ -276,11 +306,7 @@ def distributions(trace: Float[Tensor, "time batch classes"], labels: Labels) ->
     return F.one_hot(labels.long(), classes).to(trace)
 
 
-def _soft(labels: Tensor, classes: int) -> Tensor:
-    if labels.dim() != 2 or labels.shape[1] != classes:
-        raise InputError(
-            f"soft labels have shape {tuple(labels.shape)}, the trace has {classes} classes: give one value per class"
-        )
+def _soft(labels: Float[Tensor, "items classes"]) -> Float[Tensor, "items classes"]:
     sums = labels.sum(dim=1)
     if not (labels >= 0).all() or not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
         raise InputError("soft labels are not distributions: give probabilities that are not negative and sum to 1")

@@ -12,17 +12,22 @@ import pytest
 import torch
 from PIL import Image
 
+from cascaded.data.catalogue import SOURCES
+from cascaded.data.human import COUNTS, COUNTS_AT, CSCORES, CSCORES_AT
 from cascaded.data.images import Images
 
 REAL = os.environ.get("CASCADED_DATA")
 CIFAR10, CIFAR10_TEST = (f"cifar10/{split}-00000-of-00001.parquet" for split in ("train", "test"))
 CIFAR100_TEST, TINY_TEST = (f"{name}/test-00000-of-00001.parquet" for name in ("cifar100", "tinyimagenet"))
+PUBLISHED = {CSCORES: CSCORES_AT, COUNTS: COUNTS_AT}
 
 
 def needs_real(*files):
     """Skip a test without these published files below $CASCADED_DATA; docs/data.md, docs/analyses.md link to them."""
     missing = [file for file in files if not REAL or not Path(REAL, file).is_file()]
-    return pytest.mark.skipif(bool(missing), reason=f"CASCADED_DATA is {REAL}, without {', '.join(missing)}")
+    hubs = {file: SOURCES[Path(file).parent.name].hub for file in missing if file not in PUBLISHED}
+    listed = [f"{file} ({PUBLISHED.get(file) or f'huggingface.co/datasets/{hubs[file]}'})" for file in missing]
+    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(listed)} in $CASCADED_DATA, which is {REAL}")
 
 
 @pytest.fixture(autouse=True)

@@ -62,6 +62,27 @@ def close(a, b):
     return True
 
 
+@pytest.mark.parametrize(("kernel", "schedule"), [("osd", "cascaded"), ("ews:0.7", "cascaded"), ("osd", "serial")])
+@torch.no_grad()
+def test_still_noise_is_one_noisy_image_at_every_step(run, pixels, kernel, schedule):
+    config = RecordingConfig(noise="gray:sd=0.1", protocol="still", kernel=kernel, schedule=schedule)
+    (logits,) = presented(config, run, pixels)
+    pairs = zip((pixels.float() / 255).split(1), draws(len(pixels)), strict=True)
+    frame = torch.cat([make_noise("gray:sd=0.1")(each, drawn) for each, drawn in pairs])
+    steps = logits.shape[0]
+    expected = run.net(run.normalized(frame), kernel=make_kernel(kernel), steps=steps, schedule=schedule)
+    assert torch.equal(logits, expected)
+    still, clean = make_protocol(run, config), make_protocol(run, RecordingConfig(kernel=kernel, schedule=schedule))
+    assert (still.config.trials, still.steps, still.frames_in_memory) == (1, clean.steps, 1)
+    assert still.cost(still.steps) == clean.cost(clean.steps)
+
+
+@torch.no_grad()
+def test_a_still_occlusion_is_that_of_the_first_frame(run, pixels):
+    (logits,) = presented(RecordingConfig(noise="occlusion", protocol="still", steps=9), run, pixels)
+    assert close(logits, run.net(noisy(run, "occlusion", pixels, 1)[0], steps=9))
+
+
 @KERNELS
 @pytest.mark.parametrize("noise", ["occlusion", "translation"])
 @torch.no_grad()

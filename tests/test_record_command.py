@@ -8,6 +8,7 @@ from cascaded.cli import main as cli
 from cascaded.shell import to_args
 from cascaded.traces.config import RecordingConfig
 from cascaded.traces.store import find_traces, load_trace, read_header
+from tests.refused import refused
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 
@@ -76,3 +77,20 @@ def test_a_stored_config_is_a_command_line_that_records_the_same(here, capsys):
     for trace in find_traces(here / "runs" / "td" / "0"):
         record("runs/td/0", *to_args(trace.config, RecordingConfig()))
         assert f"exists already: runs/td/0/traces/{trace.name}.safetensors" in capsys.readouterr().out
+
+
+def test_everything_that_people_were_shown_is_recorded_with_one_option(here, capsys):
+    record("runs", "--human", "--max-images", "20")
+    expected = ["gray", "gray_sd_0.04", "gray_sd_0.16", "gray_sigma_1", "gray_sigma_1_side_190", "gray_sigma_3"]
+    expected += ["gray_sigma_3_side_190"]
+    for name, kernel, steps in (("td", "osd", 9), ("ce", "serial", 9)):
+        names = {file.stem for file in (here / "runs" / name / "0" / "traces").glob("*.safetensors")}
+        still = {f"digits-test-{kernel}-{each}-still-20images" for each in expected}
+        assert names == still | {f"digits-test-{kernel}-{steps}-20images"}
+    trace = load_trace(here / "runs/td/0/traces/digits-test-osd-gray_sd_0.04-still-20images.safetensors")
+    assert (trace.steps, trace.items, trace.trials) == (9, 20, 1)
+    assert len(trace.provenance.operations) == 9
+    capsys.readouterr()
+    record("runs/td", "--human", "--max-images", "20")
+    assert capsys.readouterr().out.count("exists already") == 8
+    refused("--human has its own noises, and focus is given: leave out", record, "runs", "--human", "--noise", "focus")

@@ -266,6 +266,92 @@ def test_logits_that_are_not_finite_do_not_matter_where_they_are_ignored():
     assert not gradient(loss, trace)[:, 1].any()
 
 
+# --- tokens and pixels
+
+
+PLACED = {  # classes on axis class_dim, other axes are places
+    "tokens": ((3, 2, 5, 4), -1),
+    "images": ((3, 2, 4, 2, 3), 2),
+    "images, counted from the end": ((3, 2, 4, 2, 3), -3),
+    "volumes": ((2, 2, 4, 2, 1, 3), 2),
+}
+
+
+@pytest.fixture(params=PLACED.values(), ids=PLACED)
+def placed(request):
+    """Logits with several places per item, labels (some ignored), the axis of the classes, and all places."""
+    shape, class_dim = request.param
+    trace = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    classes_last = trace.movedim(class_dim, -1)
+    labels = torch.randint(4, classes_last.shape[1:-1])
+    labels.view(-1)[torch.randperm(labels.numel())[:3]] = -100
+    return trace, labels, class_dim, [tuple(place) for place in (labels != -100).nonzero().tolist()]
+
+
+def at_place(trace, class_dim, place):
+    """Logits of one place, (time, 1, classes)."""
+    logits = trace.movedim(class_dim, -1)
+    return torch.stack([step[place] for step in logits]).unsqueeze(1)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.3, 1.0])
+def test_loss_and_gradient_of_tokens_and_pixels_are_those_of_a_loop_over_them(placed, lam):
+    trace, labels, class_dim, places = placed
+    for loss in (lambda *batch, **kw: cascaded.td_loss(*batch, lam, **kw), cascaded.ce_loss):
+        slow = [loss(at_place(trace, class_dim, place), labels[place].view(1)) for place in places]
+        options = {"class_dim": class_dim}
+        found = {name: loss(trace, labels, reduction=name, **options) for name in ("mean", "sum", "none")}
+        torch.testing.assert_close(found["mean"], sum(slow) / len(places))
+        torch.testing.assert_close(found["sum"], sum(slow))
+        assert found["none"].shape[1:] == labels.shape
+        for place, value in zip(places, slow, strict=True):
+            torch.testing.assert_close(sum(step[place] for step in found["none"]), value)
+        assert not found["none"][:, labels == -100].any()
+        torch.testing.assert_close(gradient(found["sum"], trace), gradient(sum(slow), trace))
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.3, 1.0])
+def test_targets_of_tokens_and_pixels_are_those_of_a_loop_over_them(placed, lam):
+    trace, labels, class_dim, places = placed
+    targets = td_targets(trace, labels, lam, class_dim=class_dim)
+    assert targets.shape == trace.shape
+    for place in places:
+        expected = td_targets(at_place(trace, class_dim, place), labels[place].view(1), lam)
+        torch.testing.assert_close(at_place(targets, class_dim, place), expected)
+    assert not targets.movedim(class_dim, -1)[:, labels == -100].any()
+
+
+def test_the_last_step_of_images_is_torchs_cross_entropy(placed):
+    trace, labels, class_dim, _ = placed
+    expected = F.cross_entropy(trace[-1].movedim(class_dim, 1) if class_dim < 0 else trace[-1], labels)
+    torch.testing.assert_close(cascaded.ce_loss(trace, labels, class_dim=class_dim), expected)
+
+
+def test_soft_labels_of_pixels_have_their_classes_where_the_logits_have_them(placed):
+    trace, labels, class_dim, _ = placed
+    labels = labels.clamp(min=0)
+    soft = F.one_hot(labels, 4).double().unsqueeze(0).movedim(-1, class_dim).squeeze(0)
+    for name in ("mean", "none"):
+        options = {"reduction": name, "class_dim": class_dim}
+        expected = cascaded.td_loss(trace, labels, 0.5, **options)
+        torch.testing.assert_close(cascaded.td_loss(trace, soft, 0.5, **options), expected)
+
+
+@pytest.mark.parametrize(
+    ("labels", "class_dim", "message"),
+    [
+        ((3, 5, 6), -1, r"labels have shape \(3, 5, 6\), .*axis 4: give whole numbers \(3, 4, 5\).*another class_dim"),
+        ((3, 5), 2, r"labels have shape \(3, 5\), .*give whole numbers \(3, 5, 6\)"),
+        ((3, 5, 6), 1, r"class_dim is 1, the trace has shape \(2, 3, 4, 5, 6\): give an axis behind time and batch"),
+        ((3, 5, 6), 5, "class_dim is 5"),
+        ((3, 5, 6), -4, "class_dim is -4"),
+    ],
+)
+def test_labels_that_do_not_fit_the_places_are_refused(labels, class_dim, message):
+    with pytest.raises(InputError, match=message):
+        cascaded.td_loss(torch.zeros(2, 3, 4, 5, 6), torch.zeros(labels).long(), 0.0, class_dim=class_dim)
+
+
 def test_an_unknown_reduction_is_refused():
     with pytest.raises(InputError, match="reduction is 'max': give 'mean', 'sum' or 'none'"):
         cascaded.td_loss(torch.zeros(1, 1, 2), torch.tensor([0]), 0.0, reduction="max")

@@ -28,6 +28,7 @@ COMMANDS = {
     "reproduce": "reproduce the paper's tables, figures and claims",
     "latency": "measure how much time early exits save on this machine",
     "models": "list, save and share trained networks",
+    "export": "write a trained network as ONNX files that run without torch",
     "data": "list, show and check data sets",
     "bench": "measure time, memory and operations, beside the published implementation",
 }

@@ -1,1 +1,1 @@
-"""Residual and dense networks."""
+"""Residual and dense networks, and plain ones (`vit`, `unet`, `highway`, `gpt`)."""
