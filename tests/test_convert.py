@@ -2,6 +2,7 @@
 
 import copy
 import re
+import warnings
 
 import pytest
 import torch
@@ -24,10 +25,12 @@ KERNELS = [
 
 def made(architecture):
     """Model and inputs in double precision; skips where a package is missing."""
-    if reason := architecture.missing():
-        pytest.skip(reason)
-    torch.manual_seed(0)
-    model, inputs = architecture.make()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of other packages, when they are imported
+        if reason := architecture.missing():
+            pytest.skip(reason)
+        torch.manual_seed(0)
+        model, inputs = architecture.make()
     for norm in model.modules():
         if isinstance(norm, nn.BatchNorm2d | nn.BatchNorm3d):
             norm.running_mean.normal_()
