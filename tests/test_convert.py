@@ -64,7 +64,7 @@ def test_every_step_equals_the_naive_simulation(name):
     check(ARCHITECTURES[name])
 
 
-@pytest.mark.long
+@pytest.mark.architectures
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_every_step_of_every_architecture_equals_the_naive_simulation(name):
     check(ARCHITECTURES[name])
@@ -80,7 +80,7 @@ def test_training_mode_equals_the_naive_simulation(name):
     assert_exact(net, inputs)
 
 
-@pytest.mark.long
+@pytest.mark.architectures
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_training_mode_of_every_architecture_equals_the_naive_simulation(name):
     model, inputs = made(ARCHITECTURES[name])
