@@ -5,7 +5,7 @@ one cannot be made here.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -32,30 +32,33 @@ class Architecture:
         package: The optional package that it comes from.
         output: The field of the model's output that is predicted; None where the output is a tensor.
         refused: A pattern of the sentence it is refused with; None where it is converted.
-        options: Options of the conversion.
         dynamic: Whether `torch.export` captures it with a batch of any size.
+        mixes: Whether items of a batch affect each other.
     """
 
     make: Callable[[], tuple[nn.Module, Inputs]]
     package: str | None = None
     output: str | None = None
     refused: str | None = None
-    options: dict[str, Any] = field(default_factory=dict)
     dynamic: bool = True
+    mixes: bool = False
 
     def missing(self) -> str | None:
         """Why it cannot be made here; None if it can."""
-        if self.package is None:
-            return None
-        try:
-            import_module(self.package)
-        except (ImportError, RuntimeError) as error:  # a broken torchvision raises the latter
-            return f"{self.package} is not installed ({error})"
-        return None
+        return None if self.package is None else why_missing(self.package)
 
     def predicted(self, output: Any) -> Tensor:
         """The predicted tensor of the model's output."""
         return output if self.output is None else output[self.output]
+
+
+def why_missing(package: str) -> str | None:
+    """Why a package cannot be imported; None if it can."""
+    try:
+        import_module(package)
+    except (ImportError, RuntimeError) as error:  # a broken torchvision raises the latter
+        return f"{package} is not installed ({error})"
+    return None
 
 
 def call(model: nn.Module, inputs: Inputs) -> Any:
@@ -316,6 +319,7 @@ PLAIN = {
     "densenet": Architecture(lambda: of(plain.DenseNet(), image())),
     "lstm-skip": Architecture(lambda: of(plain.SkipLSTM(), ids())),
     "hyena": Architecture(lambda: of(plain.Hyena(), ids())),
+    "experts": Architecture(lambda: of(plain.Experts(), torch.randn(BATCH, 8)), mixes=True),
     "fixed-batch": Architecture(lambda: of(plain.FixedBatch(BATCH), torch.randn(BATCH, 8)), dynamic=False),
 }
 
@@ -334,16 +338,16 @@ def vgg() -> tuple[nn.Module, Inputs]:
     return of(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3), nn.Flatten(), nn.Linear(64, 5)), image())
 
 
-def refused(model: Callable[[], nn.Module], shape: tuple[int, ...], reason: str, **options: Any) -> Architecture:
-    return Architecture(lambda: of(model(), torch.randn(BATCH, *shape)), refused=reason, options=options)
+def refused(model: Callable[[], nn.Module], shape: tuple[int, ...], reason: str) -> Architecture:
+    return Architecture(lambda: of(model(), torch.randn(BATCH, *shape)), refused=reason)
 
 
 REFUSED: dict[str, Architecture] = {
     "no-skip": Architecture(vgg, refused="no skip connection"),
     "skip-without-mixing": refused(plain.ElementwiseSkip, (4,), "no skip connection"),
-    "branch-on-data": refused(plain.Branching, (4,), "export|depends on (the )?data|data-dependent"),
-    "through-numpy": refused(plain.ThroughNumpy, (4,), "export"),
-    "norm-used-twice": refused(plain.SharedNorm, (4, 6, 6), "norm.*twice|used 2 times"),
+    "branch-on-data": refused(plain.Branching, (4,), "cannot capture Branching.*branches on the values"),
+    "through-numpy": refused(plain.ThroughNumpy, (4,), "cannot capture ThroughNumpy"),
+    "norm-used-twice": refused(plain.SharedNorm, (4, 6, 6), "used twice"),
     "cache": Architecture(
         hugging_face(
             "GPT2LMHeadModel", text, "GPT2Config", vocab_size=11, n_positions=16, n_embd=8, n_layer=2, n_head=2
@@ -352,8 +356,8 @@ REFUSED: dict[str, Architecture] = {
         "logits",
         "use_cache=False",
     ),
-    "folded-experts": refused(plain.Experts, (4,), "batch|fold", run="fold"),
-    "hidden-state": refused(plain.Stateful, (4,), "state|differs"),
-    "shared-memory": refused(plain.SharedMemory, (4, 6, 6), "in-place|in place|shares"),
-    "no-field-logits": refused(plain.Unnamed, (4,), "logits"),
+    "noise-at-every-call": refused(plain.Noisy, (4,), "random numbers"),
+    "hidden-state": refused(plain.Stateful, (4,), "keeps state in seen"),
+    "shared-memory": refused(plain.SharedMemory, (4, 6, 6), "in-place operation"),
+    "no-field-logits": refused(plain.Unnamed, (4,), "features.*output="),
 }

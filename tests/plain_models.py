@@ -208,6 +208,19 @@ class FixedBatch(nn.Module):
         return self.head(x)
 
 
+class Experts(nn.Module):
+    """A mixture of experts with a capacity: the items of a batch compete for each expert."""
+
+    def __init__(self, width=8, experts=2):
+        super().__init__()
+        self.router = nn.Linear(width, experts)
+        self.experts = nn.ModuleList(nn.Linear(width, width) for _ in range(experts))
+
+    def forward(self, x):
+        weights = self.router(x).softmax(dim=0)  # over the batch
+        return x + sum(weights[:, k : k + 1] * expert(x).tanh() for k, expert in enumerate(self.experts))
+
+
 # --- networks that cannot be converted
 
 
@@ -233,19 +246,6 @@ class SharedNorm(nn.Module):
     def forward(self, x):
         x = x + self.first(self.norm(x)).relu()
         return x + self.second(self.norm(x)).relu()
-
-
-class Experts(nn.Module):
-    """A mixture of experts with a capacity: the items of a batch compete for each expert."""
-
-    def __init__(self, width=4, experts=2):
-        super().__init__()
-        self.router = nn.Linear(width, experts)
-        self.experts = nn.ModuleList(nn.Linear(width, width) for _ in range(experts))
-
-    def forward(self, x):
-        weights = self.router(x).softmax(dim=0)  # over the batch
-        return x + sum(weights[:, k : k + 1] * expert(x).tanh() for k, expert in enumerate(self.experts))
 
 
 class Stateful(nn.Module):
@@ -286,6 +286,17 @@ class ElementwiseSkip(nn.Module):
     def forward(self, x):
         z = self.layer(x)
         return z + z.relu()
+
+
+class Noisy(nn.Module):
+    """Adds noise to its branch, also in evaluation."""
+
+    def __init__(self, width=4):
+        super().__init__()
+        self.layer = nn.Linear(width, width)
+
+    def forward(self, x):
+        return x + self.layer(x) + torch.randn_like(x)
 
 
 class ThroughNumpy(nn.Module):

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from cascaded.cascade.inputs import Schedule, check_steps
 from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
+from cascaded.runtime.result import EarlyExitResult
 
 if TYPE_CHECKING:  # importing the hub takes a second, and a `Cascade` does not need it
     from cascaded.hub.pretrained import Pretrained
-
-
-@dataclass
-class EarlyExitResult:
-    """The result of early exit for a batch.
-
-    Attributes:
-        predictions: Predicted class of each item.
-        steps: Step of each prediction, from 1.
-        seconds: Seconds from the start of the batch to each prediction.
-        total: Seconds for the whole batch.
-    """
-
-    predictions: Int[Tensor, "batch"]
-    steps: Int[Tensor, "batch"]
-    seconds: Float[Tensor, "batch"]
-    total: float = 0.0
 
 
 @torch.no_grad()
@@ -46,7 +29,7 @@ def early_exit(
     steps: int | None = None,
     kernel: Kernel | None = None,
     schedule: Schedule | None = None,
-) -> EarlyExitResult:
+) -> EarlyExitResult[Tensor]:
     """Predict each item at the first step at which its confidence is above a threshold, or at the last step.
 
     Items with a prediction are removed from the batch: later steps compute the remaining ones only.
@@ -97,7 +80,7 @@ def _unpacked(
 
 
 @torch.no_grad()
-def full_pass(net: Cascade, images: Float[Tensor, "batch channels height width"]) -> EarlyExitResult:
+def full_pass(net: Cascade, images: Float[Tensor, "batch channels height width"]) -> EarlyExitResult[Tensor]:
     """Predict a batch by one ordinary pass through the network, without time steps."""
     start = time.perf_counter()
     predictions = net.final_logits(images).argmax(dim=-1).cpu()
