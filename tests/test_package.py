@@ -31,7 +31,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "hub": 380,
     "runtime": 1_080,
     "paper": 1_480,
-    "bench": 330,
+    "bench": 400,
     "cli": 1_450,
     "scripts": 290,
 }

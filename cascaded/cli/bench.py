@@ -6,6 +6,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from tyro.conf import DisallowNone
+
 from cascaded.errors import InputError, at_least
 from cascaded.files import check_writable, write_json
 from cascaded.progress import progress, table, wide_console
@@ -13,23 +15,36 @@ from cascaded.shell import help_default
 
 if TYPE_CHECKING:
     from cascaded.bench.compare import Measurement, Setting
+    from cascaded.bench.runtime import RuntimeSetting
 
 CAPTION = (
     "loop: the published method, the whole network at every step. serial: one ordinary pass. cascade: this library; "
     "plain convolutions: without its own convolution for small maps. input pipeline: preparing a training batch."
 )
 
+RUNTIME_CAPTION = (
+    "step: the second step of a still image, in which all blocks are computed. serial pass: one ordinary pass. exit: a "
+    "Shallow-Deep network, stopped between blocks. Ratios are medians over rounds in which all of them took turns."
+)
+ROUNDS = 20
+"""Rounds of `--runtime` per repeat: a step takes less than a millisecond."""
+
 
 def bench(
     *,
-    width: tuple[int, ...] = (16,),
-    batch_size: tuple[int, ...] = (64,),
+    width: Annotated[
+        tuple[int, ...] | None, DisallowNone, help_default("16; 16 64 with --runtime", "[INT ...]")
+    ] = None,
+    batch_size: Annotated[
+        tuple[int, ...] | None, DisallowNone, help_default("64; 1 16 with --runtime", "[INT ...]")
+    ] = None,
     arch: Literal["resnet18", "resnet34", "resnet50"] = "resnet18",
     image_size: int = 32,
     repeats: int = 5,
-    threads: int = 2,
+    threads: Annotated[int | None, DisallowNone, help_default("2; 1 and 2 with --runtime")] = None,
     memory: bool = True,
     record: int = 0,
+    runtime: bool = False,
     json: Annotated[Path | None, help_default("nothing is written", "FILE")] = None,
 ) -> None:
     """Measure time, peak memory and operations of a cascade, the published loop and one serial pass.
@@ -40,6 +55,8 @@ def bench(
 
     Example: cascaded bench --width 16 64 --batch-size 64 128 --json bench.json
 
+    Example: cascaded bench --runtime
+
     Args:
         width: Channels of the first stage, one or more values.
         batch_size: Images per batch, one or more values.
@@ -49,16 +66,24 @@ def bench(
         threads: Number of CPU threads for torch.
         memory: Measure peak memory, in separate processes.
         record: Also time the recording of this many images.
+        runtime: Measure single steps and passes instead, with torch and exported to ONNX.
         json: Also write all measurements to this file.
     """
+    width = ((16, 64) if runtime else (16,)) if width is None else width
+    batch_size = ((1, 16) if runtime else (64,)) if batch_size is None else batch_size
     smallest = {"--width": min(width, default=0), "--batch-size": min(batch_size, default=0)}
     at_least(1, **smallest, **{"--image-size": image_size, "--repeats": repeats, "--threads": threads})
     at_least(0, **{"--record": record})
-    _check_batch_norm(min(batch_size), image_size)
     if json is not None and json.is_dir():
         raise InputError(f"--json is {json}, a folder: give the name of a file in it")
     if json is not None:
         check_writable(json.parent)
+    if runtime:
+        counts = (1, 2) if threads is None else (threads,)
+        _bench_runtime([*product(width, batch_size, counts)], arch, image_size, repeats, json)
+        return
+    threads = threads or 2
+    _check_batch_norm(min(batch_size), image_size)
     from cascaded.bench.compare import Setting
 
     tasks: tuple[Literal["train"], Literal["evaluate"]] = ("train", "evaluate")
@@ -67,6 +92,33 @@ def bench(
     results = _measure(settings, repeats, memory, json)
     recorded = _record(arch, width, image_size, record, threads) if record else {}
     _print(results, recorded, json)
+
+
+def _bench_runtime(
+    settings: list[tuple[int, int, int]], arch: str, image_size: int, repeats: int, json: Path | None
+) -> None:
+    from cascaded.bench.runtime import RuntimeSetting, runtime_summary, time_runtime
+
+    results, console = [], wide_console()
+    with progress("benchmark", len(settings)) as bar:
+        for width, batch_size, threads in settings:
+            results.append(time_runtime(RuntimeSetting(width, batch_size, threads, arch, image_size), ROUNDS * repeats))
+            bar.advance(1, f"width {width} batch size {batch_size} threads {threads}")
+            if json is not None:
+                write_json(json, runtime_summary(results))  # finished settings are kept if a later one is interrupted
+    for title, unit, attribute in (("median times", " ms", "milliseconds"), ("ratios of times", "", "ratios")):
+        rows = [
+            {**_about(each.setting), **{name: f"{value:.2f}{unit}" for name, value in getattr(each, attribute).items()}}
+            for each in results
+        ]
+        console.print(table(rows, title, set(rows[0])))
+    console.print(RUNTIME_CAPTION)
+    if json is not None:
+        console.print(f"wrote {json}")
+
+
+def _about(setting: RuntimeSetting) -> dict[str, str]:
+    return {"width": str(setting.width), "batch": str(setting.batch_size), "threads": str(setting.threads)}
 
 
 def _check_batch_norm(batch_size: int, image_size: int) -> None:
