@@ -38,7 +38,7 @@ ROOMS = [  # each imports from those before it alone
 
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
-    "cascade": 1_000,
+    "cascade": 2_620,
     "models": 370,
     "losses": 200,
     "data": 1_660,
@@ -55,7 +55,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cli": 1_420,
     "scripts": 290,
 }
-LIMIT = 12_830
+LIMIT = 14_500
 
 
 def modules():

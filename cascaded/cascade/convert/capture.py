@@ -7,6 +7,7 @@ allows it.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -121,8 +122,8 @@ def _export(model: nn.Module, call: Call) -> ExportedProgram:
             return torch.export.export(model, call.args, call.kwargs, strict=False)
         except Exception as error:
             raise InputError(
-                f"torch.export cannot capture {type(model).__name__} ({first_line(error).rstrip('. ')}): remove branches "
-                "on the values of tensors, and give use_cache=False to a Hugging Face model"
+                f"torch.export cannot capture {type(model).__name__} ({first_line(error).rstrip('. ')}): remove "
+                "branches on the values of tensors, and give use_cache=False to a Hugging Face model"
             ) from error
 
 
@@ -143,7 +144,8 @@ def _traceable() -> Iterator[None]:
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # it would hide the additions of nn.TransformerEncoder
     try:
-        with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+        with warnings.catch_warnings(), torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+            warnings.filterwarnings("ignore", "The tensor attributes .* were assigned during export")  # by nn.LSTM
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from cascaded.cascade.convert.graph import place
 from cascaded.cascade.convert.run import Run
 from cascaded.cascade.convert.segments import Segment
 from cascaded.errors import InputError
@@ -58,7 +57,7 @@ def run_checked(run: Run) -> dict[int, str]:
         if frames > 1 and reason is None:
             reason = _reason_not_to_fold(run, segment, frames)
         if reason is not None:
-            reasons[position] = f"{place(segment.nodes[-1])}: {reason}"
+            reasons[position] = f"{segment.place}: {reason}"
         run.run_segment(segment, frames, fold=False)
     return reasons
 

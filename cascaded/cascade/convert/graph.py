@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,10 +78,14 @@ def at_batch(expression: Any, batch: int) -> int:
     return int(expression.subs(dict.fromkeys(expression.free_symbols, batch)))
 
 
+def sizes_at(sizes: Iterable[int | torch.SymInt], batch: int) -> list[int]:
+    """Sizes or strides for a batch size."""
+    return [at_batch(size.node.expr, batch) if isinstance(size, torch.SymInt) else int(size) for size in sizes]
+
+
 def shape_at(node: fx.Node, batch: int) -> list[int]:
     """Shape of a node's tensor for a batch size."""
-    sizes = value(node).shape
-    return [at_batch(size.node.expr, batch) if isinstance(size, torch.SymInt) else int(size) for size in sizes]
+    return sizes_at(value(node).shape, batch)
 
 
 def batch_axis(node: fx.Node) -> int | None:
@@ -89,6 +93,14 @@ def batch_axis(node: fx.Node) -> int | None:
     tensor = value(node)
     axes = [axis for axis, size in enumerate(tensor.shape) if symbols(size)] if isinstance(tensor, Tensor) else []
     return axes[0] if len(axes) == 1 else None
+
+
+def ones(node: fx.Node, batch: int) -> Tensor:
+    """Ones that lie in memory as a node's tensor does: random numbers are drawn in that order."""
+    tensor = value(node)
+    strides = sizes_at(tensor.stride(), batch)
+    made = torch.empty_strided(shape_at(node, batch), strides, dtype=tensor.dtype, device=tensor.device)
+    return made.fill_(1)
 
 
 def zeros(node: fx.Node, batch: int, dtype: torch.dtype | None = None) -> Tensor:

@@ -38,6 +38,7 @@ def _layer_join(captured: Captured, flow: Flow, path: str, inside: set[fx.Node])
     users = [user for user in y.users if user not in inside]
     change = _after(y, aten.sub.Tensor, (y, x))
     join = _after(change, aten.add.Tensor, (x, change))
+    flow.moving |= {change, join}
     for user in users:
         user.replace_input_with(y, join)
     if captured.output is y:

@@ -24,6 +24,7 @@ from cascaded.cascade.kernels import Kernel, OneStepDelay
 from cascaded.errors import InputError
 
 Start = Literal["empty", "rest"]
+How = Literal["auto", "fold", "loop"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Options:
     choice: Choice
     start: Start
     output: str | int | None
+    run: How
 
 
 class ConvertedModel(nn.Module):
@@ -209,7 +211,13 @@ class ConvertedModel(nn.Module):
         return Plan(captured, chosen_joins(captured, options.choice, name), options.start == "rest")
 
     def _check(self, call: Call, plan: Plan) -> Ready:
-        return checked(self, self.model, plan, call, self.options.output, self.statistics)
+        ready = checked(self, self.model, plan, call, self.options.output, self.statistics)
+        if self.options.run == "loop":
+            ready.looped = {k: f"{segment.place}: run='loop'" for k, segment in enumerate(plan.moving)}
+        elif self.options.run == "fold" and ready.looped:
+            reason = next(iter(ready.looped.values()))
+            raise InputError(f"time cannot be folded into the batch at {reason}; use run='auto', which loops there")
+        return ready
 
     def _keep(self, call: Call, ready: Ready) -> Ready:
         self._captures[signature(self.model, call, ready.plan.captured.any_batch)] = ready
@@ -263,6 +271,7 @@ def convert(
     output: str | int | None = None,
     kernel: Kernel | None = None,
     batch_dim: int = 0,
+    run: How = "auto",
 ) -> ConvertedModel:
     """A cascaded network with the parameters of a model: an output at every step, the last of which is the model's.
 
@@ -281,16 +290,19 @@ def convert(
         output: The predicted tensor, if the model returns several: a field or an index; `logits` by default.
         kernel: Default delay kernel; one step by default.
         batch_dim: The axis of the inputs that is the batch.
+        run: How several steps of a layer are computed: `fold`, in one call, with time in the batch; `loop`, one after
+            another; `auto`, folded where both give the same results, which is tried.
     """
     if not isinstance(model, nn.Module):
         raise InputError(f"model is a {type(model).__name__}: give a torch.nn.Module")
-    if start not in ("empty", "rest"):
-        raise InputError(f"start is {start!r}: give 'empty' or 'rest'")
+    for name, given, known in (("start", start, ("empty", "rest")), ("run", run, ("auto", "fold", "loop"))):
+        if given not in known:
+            raise InputError(f"{name} is {given!r}: give one of {', '.join(known)}")
     args = () if isinstance(example, Mapping) else tuple(example) if isinstance(example, tuple | list) else (example,)
     kwargs = dict(example) if isinstance(example, Mapping) else {}
     choice = Choice(
         joins if isinstance(joins, str) else tuple(joins), exclude if isinstance(exclude, str) else tuple(exclude)
     )
     return ConvertedModel(
-        model, Call(args, kwargs, batch_dim), Options(choice, start, output), kernel or OneStepDelay()
+        model, Call(args, kwargs, batch_dim), Options(choice, start, output, run), kernel or OneStepDelay()
     )

@@ -54,14 +54,14 @@ def is_drawn(node: fx.Node) -> bool:
     return node.target is draw_mask or torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
 
-def blank(zeros: Tensor) -> Tensor:
+def blank(ones: Tensor) -> Tensor:
     """A tensor of which only the shape is used."""
-    return zeros
+    return ones
 
 
-def draw_mask(zeros: Tensor, dropout: Any, probability: float) -> Tensor:
+def draw_mask(ones: Tensor, dropout: Any, probability: float) -> Tensor:
     """What a dropout layer multiplies its input by."""
-    return dropout(torch.ones_like(zeros, memory_format=torch.contiguous_format), probability, True)
+    return dropout(ones, probability, True)
 
 
 def _shaped(node: fx.Node, target: Any, arguments: tuple[Any, ...], like: Tensor) -> fx.Node:

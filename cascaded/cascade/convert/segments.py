@@ -22,7 +22,17 @@ from torch import Tensor, fx
 
 from cascaded.cascade.convert.capture import Captured
 from cascaded.cascade.convert.flow import Flow
-from cascaded.cascade.convert.graph import at_batch, is_in_place, is_number, op_name, symbols, value, zeros
+from cascaded.cascade.convert.graph import (
+    Place,
+    at_batch,
+    is_in_place,
+    is_number,
+    ones,
+    op_name,
+    place,
+    symbols,
+    value,
+)
 from cascaded.cascade.convert.joins import Join
 from cascaded.cascade.convert.randomness import blank, check_drawn_once, draw_mask, is_drawn
 from cascaded.cascade.convert.statistics import Clock, layer_of, normalize
@@ -71,6 +81,11 @@ class Segment:
     def lead(self, kernel: Kernel) -> int:
         """How many steps ahead of the output it is: at step t it is needed up to its step t - lead."""
         return kernel.lag * self.key.distance
+
+    @property
+    def place(self) -> Place:
+        """Where its last operation comes from."""
+        return place(self.nodes[-1])
 
     def __call__(self, values: list[Any], batch: int, clock: Clock) -> tuple[Tensor, ...]:
         """Compute it for the clock's steps; tensors contain `batch` items, those of all steps together."""
@@ -216,7 +231,7 @@ class Plan:
         if op_name(node) == "batch_norm":
             return graph.call_function(normalize, (clock, layer_of(node, self.captured.state), *args), kwargs)
         if node.target in (blank, draw_mask):
-            args = (graph.call_function(_zeros_like(node), (batch,)), *args)
+            args = (graph.call_function(_ones(node), (batch,)), *args)
         return graph.call_function(cast("Callable[..., Any]", node.target), args, kwargs)
 
     def _remake(self, graph: fx.Graph, node: fx.Node, batch: fx.Node, argument: Any) -> fx.Node:
@@ -240,8 +255,8 @@ def _size(expression: Any) -> Any:
     return size
 
 
-def _zeros_like(node: fx.Node) -> Any:
-    def zeros_like(batch: int) -> Tensor:
-        return zeros(node, batch)
+def _ones(node: fx.Node) -> Any:
+    def ones_for(batch: int) -> Tensor:
+        return ones(node, batch)
 
-    return zeros_like
+    return ones_for
