@@ -55,7 +55,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cli": 1_450,
     "scripts": 290,
 }
-LIMIT = 12_950
+LIMIT = 13_100
 
 
 def modules():
