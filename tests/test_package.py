@@ -21,7 +21,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cascade": 2_620,
     "models": 370,
     "losses": 200,
-    "data": 1_740,
+    "data": 1_860,
     "training": 1_660,
     "traces": 1_130,
     "analysis": 1_040,
@@ -32,7 +32,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "runtime": 1_080,
     "paper": 1_480,
     "bench": 400,
-    "cli": 1_450,
+    "cli": 1_600,
     "scripts": 290,
 }
 
