@@ -275,7 +275,7 @@ def test_joins_are_chosen_and_excluded_by_name(vit):
     assert [join.name for join in others.joins] == names[2:]
     with pytest.raises(ValueError, match="there is no skip connection"):
         cascaded.convert(net.model, images, joins=["nothing"])
-    with pytest.raises(ValueError, match="no skip connection to delay among 4"):
+    with pytest.raises(ValueError, match="all 4 skip connections of ViT are excluded"):
         cascaded.convert(net.model, images, exclude=".*")
     with pytest.raises(ValueError, match="no module's name matches"):
         cascaded.convert(net.model, images, joins="nothing")

@@ -18,7 +18,7 @@ ROOMS = [  # each imports from those before it alone
 
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
-    "cascade": 2_620,
+    "cascade": 2_680,
     "models": 370,
     "losses": 200,
     "data": 1_860,
@@ -31,9 +31,9 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "hub": 380,
     "runtime": 1_080,
     "paper": 1_480,
-    "bench": 400,
+    "bench": 420,
     "cli": 1_600,
-    "scripts": 290,
+    "scripts": 320,
 }
 
 
@@ -131,6 +131,8 @@ def examples():
 def test_the_examples_of_a_page_run_from_top_to_bottom(code, tmp_path, monkeypatch):
     for package in ("onnx", "onnxruntime") if "cascaded.export(" in code else ():
         pytest.importorskip(package, reason="exporting needs the extra `export`")
+    if "from transformers import" in code:
+        pytest.importorskip("transformers", reason="the example needs the extra `architectures`")
     monkeypatch.chdir(tmp_path)
     ran = {"__name__": "example"}
     exec(compile(code, "<example>", "exec"), ran)
