@@ -44,18 +44,18 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "data": 1_740,
     "training": 1_620,
     "traces": 1_130,
-    "analysis": 1_010,
-    "results": 780,
-    "figures": 800,
-    "report": 650,
+    "analysis": 1_350,
+    "results": 870,
+    "figures": 900,
+    "report": 680,
     "hub": 380,
     "runtime": 350,
     "paper": 1_050,
     "bench": 330,
-    "cli": 1_420,
+    "cli": 1_470,
     "scripts": 290,
 }
-LIMIT = 12_800
+LIMIT = 13_400
 
 
 def modules():
