@@ -152,4 +152,4 @@ def _estimates(data: pd.DataFrame, varying: list[str], metric: Metric) -> Iterat
 def interval_over(row: Mapping[str, Any]) -> str:
     """What an interval is over: `3 seeds`, `images`, or "" where there is none."""
     over = str(row["interval_over"])
-    return counted(int(row["n_seeds"]), "seed") if over == "seeds" else over.replace("none", "")
+    return over.replace("seeds", counted(int(row["n_seeds"]), "seed")).replace("none", "")
