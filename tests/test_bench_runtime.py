@@ -18,9 +18,9 @@ def test_a_ratio_is_the_median_over_rounds_not_a_ratio_of_medians():
 def test_every_variant_runs_once_per_round():
     times = time_runtime(RuntimeSetting(2, 3, 1, image_size=16), rounds=4)
     assert times.rounds == 4
-    assert times.ratios.keys() == COMPARED.keys()
+    assert times.ratios.keys() == times.cpu_ratios.keys() == COMPARED.keys()
     assert {name for pair in COMPARED.values() for name in pair} == times.milliseconds.keys()
-    assert min([*times.ratios.values(), *times.milliseconds.values()]) > 0
+    assert min([*times.ratios.values(), *times.cpu_ratios.values(), *times.milliseconds.values()]) > 0
 
 
 def test_all_settings_are_printed_and_written(tmp_path, capsys):

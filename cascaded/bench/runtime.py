@@ -25,6 +25,8 @@ WARM_UP = 3
 SECONDS = 20.0
 """A setting that takes longer gets fewer rounds, at least `LEAST`."""
 LEAST = 5
+CALLS = 5
+"""Calls per round, of which the first does not count: it finds the weights of other variants in the cache."""
 COMPARED = {
     "eager step / exported step": ("eager step", "exported step"),
     "exported step / exported serial pass": ("exported step", "exported serial pass"),
@@ -55,12 +57,15 @@ class RuntimeTimes:
         rounds: Number of rounds; every variant ran once in each.
         milliseconds: Median over rounds, by variant.
         ratios: Median over rounds of the ratio of two variants of the same round.
+        cpu_ratios: The same for the time that the processor worked for this process. Other load does not count, but
+            threads that wait actively do: use them with one thread.
     """
 
     setting: RuntimeSetting
     rounds: int
     milliseconds: dict[str, float]
     ratios: dict[str, float]
+    cpu_ratios: dict[str, float]
 
 
 def time_runtime(setting: RuntimeSetting, rounds: int) -> RuntimeTimes:
@@ -74,12 +79,12 @@ def time_runtime(setting: RuntimeSetting, rounds: int) -> RuntimeTimes:
     torch.set_num_threads(setting.threads)
     try:
         with tempfile.TemporaryDirectory() as folder, torch.no_grad():
-            seconds = _in_turns(_variants(setting, Path(folder)), rounds)
+            seconds, cpu = _in_turns(_variants(setting, Path(folder)), rounds)
     finally:
         torch.set_num_threads(before)
     times = {name: 1000 * median(each) for name, each in seconds.items()}
-    ratios = {name: median_ratio(seconds[a], seconds[b]) for name, (a, b) in COMPARED.items()}
-    return RuntimeTimes(setting, len(seconds["eager step"]), times, ratios)
+    ratios = [{name: median_ratio(each[a], each[b]) for name, (a, b) in COMPARED.items()} for each in (seconds, cpu)]
+    return RuntimeTimes(setting, len(seconds["eager step"]), times, *ratios)
 
 
 def median_ratio(one: Sequence[float], other: Sequence[float]) -> float:
@@ -87,18 +92,23 @@ def median_ratio(one: Sequence[float], other: Sequence[float]) -> float:
     return median(a / b for a, b in zip(one, other, strict=True))
 
 
-def _in_turns(variants: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    seconds: dict[str, list[float]] = {name: [] for name in variants}
+def _in_turns(variants: dict[str, Callable[[], object]], rounds: int) -> tuple[dict[str, list[float]], ...]:
+    """Seconds, and seconds of the processor, per call in every round."""
+    clocks = (time.perf_counter, time.process_time)
+    taken = tuple({name: list[float]() for name in variants} for _ in clocks)
     began = time.perf_counter()
     for number in range(rounds + WARM_UP):
         if number >= WARM_UP + LEAST and time.perf_counter() - began > SECONDS:
             break
         for name, run in variants.items():
-            start = time.perf_counter()
             run()
-            if number >= WARM_UP:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
+            starts = [clock() for clock in clocks]
+            for _ in range(CALLS - 1):
+                run()
+            for clock, start, each in zip(clocks, starts, taken, strict=True):
+                if number >= WARM_UP:
+                    each[name].append((clock() - start) / (CALLS - 1))
+    return taken
 
 
 def _variants(setting: RuntimeSetting, folder: Path) -> dict[str, Callable[[], object]]:

@@ -26,7 +26,7 @@ RUNTIME_CAPTION = (
     "step: the second step of a still image, in which all blocks are computed. serial pass: one ordinary pass. exit: a "
     "Shallow-Deep network, stopped between blocks. Ratios are medians over rounds in which all of them took turns."
 )
-ROUNDS = 20
+ROUNDS = 10
 """Rounds of `--runtime` per repeat: a step takes less than a millisecond."""
 
 
@@ -106,12 +106,16 @@ def _bench_runtime(
             bar.advance(1, f"width {width} batch size {batch_size} threads {threads}")
             if json is not None:
                 write_json(json, runtime_summary(results))  # finished settings are kept if a later one is interrupted
-    for title, unit, attribute in (("median times", " ms", "milliseconds"), ("ratios of times", "", "ratios")):
-        rows = [
-            {**_about(each.setting), **{name: f"{value:.2f}{unit}" for name, value in getattr(each, attribute).items()}}
-            for each in results
-        ]
-        console.print(table(rows, title, set(rows[0])))
+    alone = [each for each in results if each.setting.threads == 1]
+    for title, shown, values in (
+        ("median times in ms", results, [each.milliseconds for each in results]),
+        ("ratios of times", results, [each.ratios for each in results]),
+        ("ratios of processor times, on which other load has no effect", alone, [each.cpu_ratios for each in alone]),
+    ):
+        named = [{name: f"{value:.2f}" for name, value in each.items()} for each in values]
+        rows = [{**_about(each.setting), **cells} for each, cells in zip(shown, named, strict=True)]
+        if rows:
+            console.print(table(rows, title, set(rows[0])))
     console.print(RUNTIME_CAPTION)
     if json is not None:
         console.print(f"wrote {json}")
