@@ -18,9 +18,19 @@ def main_rows(df: pd.DataFrame) -> pd.DataFrame:
     Args:
         df: From `cascaded.results.load`.
     """
-    whole = set(df.loc[df["metric"] == "category_correlation", "manipulation"])
+    whole = whole_set(df)
     steps = (df["unit"].isna() | (df["unit"] == "steps")) & (df["rule"].isna() | (df["rule"] == "deadline"))
-    return df[(df["analysis"] != "human") | (df["level"].isna() & df["manipulation"].isin(whole) & steps)]
+    return df[(df["analysis"] != "human") | (df["level"].isna() & (df["manipulation"] == whole) & steps)]
+
+
+def whole_set(df: pd.DataFrame) -> str:
+    """All manipulations in their likelier readings, as the column `manipulation` has them: `noise+blur+color`.
+
+    Args:
+        df: From `cascaded.results.load`.
+    """
+    names = dict.fromkeys(df.loc[df["metric"] == "human_accuracy", "manipulation"])
+    return "+".join(name for name in READINGS if name in names)
 
 
 def is_likely(df: pd.DataFrame) -> pd.Series:
