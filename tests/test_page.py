@@ -209,7 +209,7 @@ def test_every_figure_has_a_function_and_the_page_has_at_most_a_dozen():
     assert keys | {"accuracy-per-step"} == set(DRAW)
     assert (
         len(figures) + len(("accuracy-per-step", "gallery", "schedules")) <= 14
-    )  # taxonomy and people only if recorded
+    )  # taxonomy, people: if recorded
 
 
 @pytest.fixture(scope="module")
