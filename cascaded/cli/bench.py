@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +14,7 @@ from cascaded.shell import help_default
 
 if TYPE_CHECKING:
     from cascaded.bench.compare import Measurement, Setting
+    from cascaded.bench.convert import ConvertedTimes
 
 CAPTION = (
     "loop: the published method, the whole network at every step. serial: one ordinary pass. cascade: this library; "
@@ -30,6 +32,7 @@ def bench(
     threads: int = 2,
     memory: bool = True,
     record: int = 0,
+    convert: bool = False,
     json: Annotated[Path | None, help_default("nothing is written", "FILE")] = None,
 ) -> None:
     """Measure time, peak memory and operations of a cascade, the published loop and one serial pass.
@@ -40,6 +43,8 @@ def bench(
 
     Example: cascaded bench --width 16 64 --batch-size 64 128 --json bench.json
 
+    Example: cascaded bench --convert --batch-size 8 --repeats 3
+
     Args:
         width: Channels of the first stage, one or more values.
         batch_size: Images per batch, one or more values.
@@ -49,6 +54,7 @@ def bench(
         threads: Number of CPU threads for torch.
         memory: Measure peak memory, in separate processes.
         record: Also time the recording of this many images.
+        convert: Measure a converted vision transformer of 12 layers instead: all steps, and every single one.
         json: Also write all measurements to this file.
     """
     smallest = {"--width": min(width, default=0), "--batch-size": min(batch_size, default=0)}
@@ -59,6 +65,9 @@ def bench(
         raise InputError(f"--json is {json}, a folder: give the name of a file in it")
     if json is not None:
         check_writable(json.parent)
+    if convert:
+        _convert(batch_size, repeats, threads, json)
+        return
     from cascaded.bench.compare import Setting
 
     tasks: tuple[Literal["train"], Literal["evaluate"]] = ("train", "evaluate")
@@ -67,6 +76,40 @@ def bench(
     results = _measure(settings, repeats, memory, json)
     recorded = _record(arch, width, image_size, record, threads) if record else {}
     _print(results, recorded, json)
+
+
+def _convert(batch_sizes: tuple[int, ...], repeats: int, threads: int, json: Path | None) -> None:
+    """Print the times of a converted transformer, in passes through the model."""
+    import torch
+
+    from cascaded.bench.convert import JOINS, time_conversion
+
+    torch.set_num_threads(threads)
+    with progress("benchmark", len(batch_sizes) * len(JOINS) * (repeats + 1)) as bar:
+        found = {size: time_conversion(12, 192, size, repeats, lambda: bar.advance(1)) for size in batch_sizes}
+    rows = [_converted_cells(size, each) for size, measured in found.items() for each in measured]
+    console = wide_console()
+    console.print(table(rows, "a vision transformer of 12 layers, 64 tokens", set(rows[0]) - {"delayed"}))
+    console.print("Times in passes through the model. loop: the whole model once per step.")
+    if json is not None:
+        write_json(json, {str(size): [asdict(each) for each in measured] for size, measured in found.items()})
+        console.print(f"wrote {json}")
+
+
+def _converted_cells(batch_size: int, each: ConvertedTimes) -> dict[str, str]:
+    return {
+        "batch size": str(batch_size),
+        "delayed": each.joins,
+        "steps": str(each.steps),
+        "conversion": f"{each.seconds:.1f} s",
+        "loop": f"{each.loop:.2f}",
+        "all steps": f"{each.time:.2f}",
+        "of loop's": f"{each.time_of_loop:.2f}",
+        "of operations'": f"{each.time_of_operations:.2f}",
+        "step 1": f"{each.step_times[0]:.2f}",
+        "step 2": f"{each.step_times[1]:.2f}",
+        "last step": f"{each.step_times[-1]:.2f}",
+    }
 
 
 def _check_batch_norm(batch_size: int, image_size: int) -> None:
