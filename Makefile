@@ -5,10 +5,10 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup extras browser demo test fuzz lint bench docs clean
+.PHONY: help setup extras browser demo test fuzz architectures lint bench docs clean
 
 help:
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/installed  ## create .venv and install cascaded there, with pinned versions
 
@@ -18,10 +18,10 @@ setup: .venv/installed  ## create .venv and install cascaded there, with pinned 
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
-extras: .venv/extended  ## also install the optional parts: Ray for sweeps on a cluster, tensorboard, playwright
+extras: .venv/extended  ## also install the optional parts: Ray, tensorboard, playwright, ONNX, and the packages whose models the tests convert
 
 .venv/extended: .venv/installed
-	$(PIP) --editable '.[cluster,tensorboard,browser]'
+	$(PIP) --editable '.[cluster,tensorboard,browser,export,trainers,architectures]'
 	@touch $@
 
 .venv/documented: .venv/installed
@@ -39,8 +39,12 @@ demo: setup  ## evaluate the shipped networks on photographs, train a small one,
 test: lint  ## lint, type-check and run the tests (under five minutes on two cores)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal
 
-fuzz: setup  ## read 10,080 damaged files of every kind (about three minutes; not part of make test)
+fuzz: setup  ## read 12,600 damaged files of every kind (about three minutes; not part of make test)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m long --numprocesses auto --dist worksteal
+
+architectures: .venv/extended  ## convert every architecture of the tests, and write docs/architectures.md (ten minutes)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m architectures --numprocesses auto --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m scripts.architectures
 
 lint: setup  ## ruff and pyright alone
 	$(BIN)/ruff check .

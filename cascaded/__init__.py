@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from cascaded import data as data
     from cascaded import figures as figures
     from cascaded import results as results
+    from cascaded import runtime as runtime
     from cascaded.cascade.block import DenseBlock as DenseBlock
     from cascaded.cascade.block import Layers as Layers
     from cascaded.cascade.block import ResidualBlock as ResidualBlock
     from cascaded.cascade.convert.calibrate import calibrate as calibrate
+    from cascaded.cascade.convert.convert import convert as convert
     from cascaded.cascade.convert.network import ConvertedModel as ConvertedModel
-    from cascaded.cascade.convert.network import convert as convert
     from cascaded.cascade.convert.state import GraphState as GraphState
     from cascaded.cascade.kernels import ExponentialSmoothing as ExponentialSmoothing
     from cascaded.cascade.kernels import Kernel as Kernel
@@ -38,15 +39,16 @@ if TYPE_CHECKING:
     from cascaded.models.resnet import resnet34 as resnet34
     from cascaded.models.resnet import resnet50 as resnet50
     from cascaded.runtime.early_exit import early_exit as early_exit
+    from cascaded.runtime.export import export as export
     from cascaded.traces.config import Provenance as Provenance
     from cascaded.traces.config import RecordingConfig as RecordingConfig
     from cascaded.traces.store import load_trace as load_trace
     from cascaded.traces.store import save_trace as save_trace
     from cascaded.traces.trace import Trace as Trace
     from cascaded.training.config import RunConfig as RunConfig
+    from cascaded.training.inputs import Inputs as Inputs
     from cascaded.training.load import Trained as Trained
     from cascaded.training.load import load_run as load_run
-    from cascaded.training.runs import Inputs as Inputs
 
 __version__ = "0.2.0"
 PROTOCOL_VERSION = 2

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
         file: The file. Its folder is made if there is none.
         write: Writes the content to the path that it is given.
     """
-    part = file.with_name(f".{file.name}.{platform.node()}.{os.getpid()}.part")
+    part = _part_of(file)
     try:
         new = not file.parent.exists()
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -44,6 +45,36 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"{file} cannot be written ({reason}): make room, or choose another folder") from error
         raise
+
+
+def write_folder(folder: Path, write: Callable[[Path], T]) -> T:
+    """Write a folder that is complete or does not exist: under another name first, flushed to the disk, then renamed.
+
+    Args:
+        folder: The folder, which does not exist or is empty.
+        write: Writes the files to the folder that it is given; what it returns is returned.
+    """
+    part = _part_of(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _remove_unfinished(folder)
+        part.mkdir()
+        result = write(part)
+        for file in part.iterdir():
+            flush(file)
+        flush(part)
+        if folder.exists():
+            folder.rmdir()
+        part.rename(folder)
+        flush(folder.parent)
+    except BaseException as error:
+        _delete(part)
+        if isinstance(error, OSError):
+            raise InputError(
+                f"{folder} cannot be written ({error.strerror or error}): make room, or choose another folder"
+            ) from error
+        raise
+    return result
 
 
 def check_writable(folder: Path, size: int = 4 << 20) -> None:
@@ -131,8 +162,13 @@ def flush(path: Path) -> None:
         os.close(opened)
 
 
+def _part_of(path: Path) -> Path:
+    """The name under which this process writes a file or a folder until it is complete."""
+    return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.part")
+
+
 def _remove_unfinished(file: Path) -> None:
-    """Remove the unfinished files of killed processes of this machine."""
+    """Remove the unfinished files and folders of killed processes of this machine."""
     for part in file.parent.glob(f".{file.name}.{platform.node()}.*.part"):
         number = part.name.split(".")[-2]
         if number.isdigit() and not _is_alive(int(number)):
@@ -153,6 +189,8 @@ def _is_alive(process: int) -> bool:
 
 def _delete(part: Path) -> None:
     try:
+        if part.is_dir():
+            shutil.rmtree(part)
         part.unlink(missing_ok=True)
     except OSError:
         return  # the folder cannot be accessed: nothing was written there

@@ -13,9 +13,9 @@ PACKAGE = Path(__file__).parent.parent / "cascaded"
 
 CHECKED_BY_HAND = {
     *("analysis.curves", "analysis.metacog", "analysis.prototypes", "analysis.ranks", "analysis.statistics"),
-    *("cascade.network", "cascade.readout", "hub.pretrained", "losses", "runtime.early_exit", "traces.trace"),
-    *("analysis.places", "data.augment", "data.human", "data.images", "data.noise", "data.sheet", "models.unet"),
-    "training.load",
+    *("cascade.network", "cascade.readout", "hub.pretrained", "losses", "runtime.early_exit", "runtime.runner"),
+    *("analysis.places", "data.augment", "data.frames", "data.human", "data.images", "data.noise", "data.sheet"),
+    *("models.unet", "traces.trace", "training.load"),
 }
 """Modules that check the input of users themselves, with a better sentence: tests give them wrong shapes."""
 

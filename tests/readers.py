@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +19,13 @@ from cascaded.cli.main import run
 from cascaded.data import human as judgements
 from cascaded.data import load as load_images
 from cascaded.data.cache import fetch, latest
-from cascaded.files import sha256
+from cascaded.data.trials import OWN
+from cascaded.files import read_json, sha256, write_json
 from cascaded.results.compare import estimates
 from cascaded.results.galleries import Gallery, gallery_file, read_galleries, write_gallery
 from cascaded.results.table import load as load_results
 from cascaded.results.table import write
+from cascaded.runtime import Runner
 from cascaded.runtime.images import read_image
 from cascaded.traces.activations import load_activations
 from cascaded.traces.store import load_trace, read_header
@@ -31,6 +34,7 @@ from cascaded.training.checkpoint import load_checkpoint
 from cascaded.training.config import ExecutionConfig
 from cascaded.training.loop import train
 from cascaded.training.runs import MANIFEST, PARTS, checkpoint_places, is_done, manifest_of, read_config
+from tests.exports import inputs_of, tiny_net
 from tests.made_table import made_table
 from tests.made_traces import made_trace
 from tests.samples import READERS, Sample, reader
@@ -171,6 +175,32 @@ for part in ("config.json", "model.safetensors"):
     reader(network, f"network {part}", part=part)
 
 
+def exported(place: Path, tiny: Callable[..., Path], part: str, forged: bool = False) -> Sample:
+    """An exported network; if it is forged, the digests fit what was changed."""
+    for package in ("onnx", "onnxruntime"):
+        pytest.importorskip(package, reason="exporting needs the extra `export`")
+    net, folder = tiny_net("resnet"), place / "exported"
+    cascaded.export(net, folder, inputs=inputs_of(net))
+
+    def seal() -> None:
+        content = read_json(folder / "config.json")
+        write_json(
+            folder / "config.json", content | {"files": {name: sha256(folder / name) for name in content["files"]}}
+        )
+
+    def read() -> None:
+        runner = Runner(folder)
+        runner.predict(np.zeros((2, *runner.config.inputs.shape), np.uint8), threshold=0.5, steps=3)
+
+    return Sample(folder / part, part.rpartition(".")[2], read, seal if forged else None)
+
+
+for part in ("config.json", "step-1.onnx", "weights.bin"):
+    reader(exported, f"exported {part}", part=part)
+for part in ("step-1.onnx", "weights.bin"):
+    reader(exported, f"forged exported {part}", part=part, forged=True)
+
+
 # --- images and data
 
 
@@ -234,6 +264,19 @@ def published(place: Path, tiny: Callable[..., Path], name: str) -> Sample:
 
 for name in (judgements.COUNTS, judgements.CSCORES):
     reader(published, name, name=name)
+
+
+@reader
+def trials(place: Path, tiny: Callable[..., Path]) -> Sample:
+    file = place / "trials.csv"
+    file.write_text("".join(gzip.decompress(OWN.read_bytes()).decode().splitlines(keepends=True)[:60]))
+    return Sample(file, "text", lambda: judgements.curves(judgements.trials(file), draws=2))
+
+
+@reader
+def compressed_trials(place: Path, tiny: Callable[..., Path]) -> Sample:
+    file = Path(shutil.copy(OWN, place))
+    return Sample(file, "bytes", lambda: judgements.curves(judgements.trials(file), draws=2))
 
 
 # --- results

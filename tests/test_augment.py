@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cascaded.data.augment import Augment, cut_out, flip, normalize, reflect_crop, resized_crop
-from cascaded.data.geometry import reflected
 from cascaded.data.noise import NOISES, Occlusion, Perlin
-from cascaded.errors import InputError
+from tests.refused import refused
 
 MEAN, STD = torch.tensor([0.5, 0.4, 0.3]), torch.tensor([0.2, 0.25, 0.3])
 
@@ -26,11 +25,6 @@ def all_crops(image, pad):
     padded = F.pad(image[None].double(), (pad,) * 4, mode="reflect")[0].to(image.dtype)
     places = [(y, x) for y in range(2 * pad + 1) for x in range(2 * pad + 1)]
     return {place: padded[:, place[0] :, place[1] :][:, :height, :width] for place in places}
-
-
-def test_a_mirror_at_the_first_and_last_pixel():
-    assert reflected(torch.arange(-3, 7), 4).tolist() == [3, 2, 1, 0, 1, 2, 3, 2, 1, 0]
-    assert reflected(torch.arange(-2, 3), 1).tolist() == [0, 0, 0, 0, 0]
 
 
 @given(
@@ -69,15 +63,6 @@ def test_half_of_the_images_are_mirrored():
     assert abs(mirrored.sum() - 2000) < 200
 
 
-def test_normalized_channels_have_mean_zero_and_deviation_one():
-    images = some_bytes(64)
-    x = images.double() / 255
-    normal = normalize(images, x.mean(dim=(0, 2, 3)), x.std(dim=(0, 2, 3)))
-    assert normal.dtype == torch.float32
-    torch.testing.assert_close(normal.mean(dim=(0, 2, 3)), torch.zeros(3), atol=1e-4, rtol=0)
-    torch.testing.assert_close(normal.std(dim=(0, 2, 3)), torch.ones(3), atol=1e-4, rtol=0)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
 def test_bytes_and_floats_are_normalized_alike(dtype):
     images = some_bytes()
@@ -101,23 +86,11 @@ def test_a_cut_is_one_square_inside_the_image(size, seed, data):
         assert image[0].any(0).sum() == image[0].any(1).sum() == side
 
 
-def test_cuts_reach_every_corner():
-    gone = (cut_out(torch.ones(500, 1, 4, 5), 2, seeded()) == 0).any(0)
-    assert gone.all()
-
-
 def test_all_together_is_one_after_the_other():
-    images = some_bytes()
-    generator = seeded(5)
+    images, generator = some_bytes(), seeded(5)
     slow = flip(reflect_crop(images, 4, generator), generator)
     slow = cut_out(normalize(slow, MEAN, STD), 8, generator)
     assert torch.equal(Augment()(images, MEAN, STD, seeded(5)), slow)
-
-
-def test_nothing_asked_for_is_only_normalized():
-    images = some_bytes()
-    plain = Augment(pad=0, flip=False, cutout=0)
-    assert torch.equal(plain(images, MEAN, STD, seeded()), normalize(images, MEAN, STD))
 
 
 @pytest.mark.parametrize(("noise", "masked"), [(Occlusion(), 16), (Perlin(), 26), (None, 16)])
@@ -132,8 +105,8 @@ def test_what_is_masked_or_cut_is_zero_after_normalizing(noise, masked):
 def test_noise_comes_after_normalizing():
     images = some_bytes()
     plain = normalize(images, MEAN, STD)
-    for noise in NOISES.values():
-        expected = noise(plain, seeded(3))
+    for noise in (None, *NOISES.values()):
+        expected = noise(plain, seeded(3)) if noise else plain
         assert torch.equal(Augment(0, False, 0, noise=noise)(images, MEAN, STD, seeded(3)), expected)
 
 
@@ -156,24 +129,15 @@ def test_a_resized_crop_has_the_drawn_area_and_shape_and_lies_in_the_image():
     assert torch.equal(resized_crop(images[:5], 0.08, seeded()), resized_crop(images[:5], 0.08, seeded()))
 
 
-def test_every_image_has_its_own_draw():
-    same = some_bytes(1).expand(8, 3, 32, 32)
-    seen = Augment()(same, MEAN, STD, seeded())
-    assert len(seen.flatten(1).unique(dim=0)) == 8
-
-
-def test_the_generator_is_the_only_source_of_randomness():
-    images, before, state = some_bytes(), some_bytes(), torch.get_rng_state()
+def test_every_image_has_its_own_draw_and_the_generator_is_the_only_source_of_randomness():
+    images, before, state = some_bytes(1).expand(8, 3, 32, 32), some_bytes(1), torch.get_rng_state()
     first = Augment()(images, MEAN, STD, seeded(7))
-    torch.rand(3, generator=seeded(8))
+    assert len(first.flatten(1).unique(dim=0)) == 8
     assert torch.equal(Augment()(images, MEAN, STD, seeded(7)), first)
     assert not torch.equal(Augment()(images, MEAN, STD, seeded(8)), first)
     assert torch.equal(torch.get_rng_state(), state)
-    assert torch.equal(images, before)
-
-
-def test_an_empty_batch_stays_empty():
-    assert Augment()(some_bytes(0), MEAN, STD, seeded()).shape == (0, 3, 32, 32)
+    assert torch.equal(images[:1], before)
+    assert Augment()(images[:0], MEAN, STD, seeded()).shape == (0, 3, 32, 32)
 
 
 @pytest.mark.parametrize(
@@ -190,5 +154,4 @@ def test_an_empty_batch_stays_empty():
     ],
 )
 def test_bad_input_is_named_in_a_sentence(call, sentence):
-    with pytest.raises(InputError, match=sentence):
-        call(some_bytes())
+    refused(sentence, call, some_bytes())

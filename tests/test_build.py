@@ -1,4 +1,4 @@
-"""Rows become one tensor: order, channels, and one sentence per row with a problem."""
+"""Rows and folders of images become one tensor: order, channels, classes, and one sentence per problem."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +9,8 @@ from cascaded.cli.data import data
 from cascaded.data import load
 from cascaded.errors import InputError
 from cascaded.shell import program
-from tests.pictures import encoded, image_folder, own_places, parquet_file, picture  # noqa: F401
+from tests.pictures import encoded, evil_pickle, image_folder, own_places, parquet_file, picture  # noqa: F401
+from tests.refused import refused
 
 PNGS = [encoded(picture(seed)) for seed in range(6)]
 
@@ -42,46 +43,27 @@ def test_chosen_classes_are_numbered_anew_and_keep_their_rows(tmp_path):
     assert torch.equal(images.images, load(file).images[images.indices])
 
 
-def test_different_sizes_need_one(tmp_path):
-    file = parquet_file(tmp_path / "mine.parquet", [*PNGS[:2], encoded(picture(size=(12, 10)))])
-    message = r"images have 2 sizes, training needs one: use --image-size 8 \(image_size=8 in Python\)"
-    with pytest.raises(InputError, match=message):
-        load(file)
-    assert load(file, image_size=8).images.shape == (3, 3, 8, 8)
-
-
 def test_a_label_without_a_class_is_named_by_load_and_by_check(tmp_path, capsys):
     file = parquet_file(tmp_path / "mine.parquet", PNGS[:3], [0, 1, 1], ["x", "y"])
     table = pq.read_table(file)
     pq.write_table(table.set_column(1, table.schema.field("label"), pa.array([0, 1, 7])), file)
-    with pytest.raises(InputError, match="row 2 has label 7, there are 2 classes"):
-        load(file)
-    with pytest.raises(InputError, match="has 1 problem, listed above"):
-        data("check", str(file))
+    refused("row 2 has label 7, there are 2 classes", load, file)
+    refused("has 1 problem, listed above", data, "check", str(file))
     assert "row 2 has label 7, there are 2 classes" in capsys.readouterr().out
-
-
-def test_all_images_have_a_label_or_none(tmp_path):
-    with pytest.raises(InputError, match="1 image has no label, the others have one: label all or none"):
-        load(parquet_file(tmp_path / "mine.parquet", PNGS[:3], [0, None, 1]))
 
 
 def test_an_empty_class_is_named_where_it_matters(tmp_path):
     for split in ("train", "test"):
         parquet_file(tmp_path / "set" / f"{split}-0.parquet", PNGS[:2], [0, 2], ["x", "y", "z"])
-    with pytest.raises(InputError, match="class 'y' has no images: add some"):
-        load(tmp_path / "set")
+    refused("class 'y' has no images: add some", load, tmp_path / "set")
     assert load(tmp_path / "set", "test").classes == ("x", "y", "z")  # nothing is learned from a test set
-    with pytest.raises(InputError, match="class 'y' has no images"):
-        load(tmp_path / "set", "test", classes=["x", "y"])
+    refused("class 'y' has no images", load, tmp_path / "set", "test", classes=["x", "y"])
 
 
 def test_an_empty_table_is_refused_by_load_and_by_check(tmp_path):
     file = parquet_file(tmp_path / "mine.parquet", [])
-    with pytest.raises(InputError, match="there are no images: add some, or use other data"):
-        load(file)
-    with pytest.raises(InputError, match="has 1 problem"):
-        data("check", str(file))
+    refused("there are no images: add some, or use other data", load, file)
+    refused("has 1 problem", data, "check", str(file))
 
 
 def test_all_problems_are_listed_at_once_and_nothing_is_cached(tmp_path):
@@ -100,3 +82,60 @@ def test_all_problems_are_listed_at_once_and_nothing_is_cached(tmp_path):
     ]
     assert last == f"and 3 more: {program()} data check {file}"
     assert {each.suffix for each in (tmp_path / "cache").iterdir()} == {".lock"}
+    assert load(parquet_file(tmp_path / "good.parquet", [*PNGS, images[2]]), image_size=8).images.shape == (7, 3, 8, 8)
+
+
+# --- folders
+
+
+@pytest.mark.parametrize(("first", "second"), [("train", "test"), ("Train", "Test")])
+def test_folders_are_splits_and_classes(first, second, tmp_path):
+    root = image_folder(tmp_path / "insects", [f"{first}/bee", f"{first}/ant", f"{second}/bee", f"{second}/ant"])
+    train, test = load(root), load(root, "test")
+    assert train.classes == test.classes == ("ant", "bee")
+    assert train.labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert train.indices.tolist() == list(range(6))
+    ant = torch.from_numpy(picture(100)).permute(2, 0, 1)  # train/ant was made second
+    assert torch.equal(train.images[0], ant)
+    assert not torch.equal(test.images[0], ant)
+    assert train.name == str(root)
+
+
+@pytest.mark.parametrize(
+    ("folders", "split", "classes", "labels"),
+    [
+        (["car", "train", "bus"], "train", ("bus", "car", "train"), [0, 0, 0, 1, 1, 1, 2, 2, 2]),  # no split in it
+        (["train/a", "train/b", "train/c", "test/c"], "test", ("a", "b", "c"), [2, 2, 2]),
+        (["val/a", "train/b"], "validation", ("a", "b"), [0, 0, 0]),
+        (["validation/a", "train/b"], "valid", ("a", "b"), [0, 0, 0]),
+        (["valid/a", "train/b"], "val", ("a", "b"), [0, 0, 0]),
+        (["."], "train", (), [-1, -1, -1]),
+    ],
+)
+def test_splits_and_classes_that_folders_may_have(folders, split, classes, labels, tmp_path):
+    root = image_folder(tmp_path / "set", folders)
+    (root / folders[0] / "._0.png").write_bytes(b"what other systems leave behind")
+    (root / folders[0] / "notes.txt").write_text("two of these are blurred")
+    images = load(root, split)
+    assert images.classes == classes
+    assert images.labels.tolist() == labels
+
+
+@pytest.mark.parametrize("name", ["a/data.npy", "a/model.pt", "b/cache.PKL", "more.pickle", "a/9.png"])
+def test_a_pickle_in_a_folder_is_refused_and_does_not_run(name, tmp_path):
+    root = image_folder(tmp_path / "set", ["a", "b"])
+    (root / name).write_bytes(evil_pickle(tmp_path / "marker"))
+    refused(r"loading one can run any program|9\.png cannot be read \(not an image\)", load, root)
+    assert not (tmp_path / "marker").exists()
+
+
+def test_the_problems_of_a_folder_are_named(tmp_path):
+    root = image_folder(tmp_path / "set", ["train/a", "train/b"])
+    refused("has no split 'test', there are train", load, root, "test")
+    refused("is a folder of images and has no column 'kind': leave --label-column out", load, root, label_column="kind")
+    (root / "train" / "c").mkdir()
+    refused("has 1 problem: class 'c' has no images: add some", load, root)
+    (root / "train" / "loose.png").write_bytes(encoded(picture()))
+    refused(r"has 2 problems:\n(.*\n)*.*loose\.png is beside the class folders \(a, ", load, root)
+    (tmp_path / "nothing").mkdir()
+    refused("nothing contains no images", load, tmp_path / "nothing")

@@ -16,7 +16,7 @@ from cascaded.data.clutter import (
     place_beside,
 )
 from cascaded.data.split import divided
-from cascaded.errors import InputError
+from tests.refused import refused
 
 SPLITS = ("train", "test")
 
@@ -37,7 +37,9 @@ def test_a_canvas_is_its_digit_and_more_ink_and_the_clutter_is_what_is_more():
 
 
 def test_images_run_from_bare_to_crowded():
-    shares = clutter("test")
+    shares, rows = clutter("test"), np.array([700, 3, 41])
+    assert np.array_equal(clutter("test", rows), shares[rows])
+    refused("cluttered-digits has no split 'validation': use train or test", clutter, "validation")
     assert 0.1 < (shares == 0).mean() < 0.3
     assert 0.15 < shares.mean() < 0.3
     assert shares.max() > 0.4
@@ -52,11 +54,6 @@ def test_loaded_images_are_the_canvases_with_the_labels_of_their_digits():
         for row in (len(chosen) - 1, 0, 300):  # each is drawn from its row alone, in any order
             canvas, _ = canvas_of_row(split, row)
             assert np.array_equal((canvas * 255).round(), images.images[row, 0])
-
-
-def test_the_clutter_of_some_rows_is_theirs():
-    rows = np.array([700, 3, 41])
-    assert np.array_equal(clutter("test", rows), clutter("test")[rows])
 
 
 def test_pieces_are_of_other_digits_and_lie_on_little_of_the_digit():
@@ -85,12 +82,5 @@ def test_digits_of_training_and_test_images_are_those_of_the_two_splits_of_digit
 def test_no_digit_is_both_learned_and_held_out():
     images = load("cluttered-digits")
     left, held = (set(digit_of_row("train")[part].tolist()) for part in divided(images))
-    assert left
-    assert held
     assert not left & held
     assert {len(part) for part in hold_out(images)} == {5177, 575}
-
-
-def test_a_split_that_is_not_there_is_refused():
-    with pytest.raises(InputError, match="cluttered-digits has no split 'validation': use train or test"):
-        clutter("validation")

@@ -171,23 +171,6 @@ def test_a_data_folder_that_is_not_there_is_refused(arguments, place, wrong, tmp
         data(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        (["show"], {}, f"show needs a data set: try {program()} data show digits"),
-        (["list", "digits"], {}, "list needs no name, 'digits' was given"),
-        (["show", "digits"], {"out": "sheet.jpg"}, "give a name that ends in .png"),
-        (["show", "digits"], {"out": "."}, "a folder: give the name of a file in it"),
-        (["show", "digtis"], {}, "did you mean digits?"),
-    ],
-)
-def test_wrong_commands_end_in_a_sentence(arguments, options, message):
-    from pathlib import Path
-
-    with pytest.raises(InputError, match=re.escape(message)):
-        data(*arguments, **{name: Path(value) for name, value in options.items()})
-
-
 def test_printed_commands_run_as_pasted(capsys, tmp_path):
     root = image_folder(tmp_path / "my insects", ["train/ant", "train/bee", "train/wasp"], each=8, size=(90, 70))
     for action in ("check", "show"):

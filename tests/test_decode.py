@@ -26,31 +26,19 @@ def test_gray_images_are_known_as_such():
     assert all((channel == pixels).all() for channel in decoded.pixels)
 
 
-def test_sixteen_bits_are_scaled_not_clipped():
+def test_sixteen_bits_are_scaled_not_clipped_whatever_pillow_makes_of_them(monkeypatch):
     deep = np.array([[0, 257, 32896, 65535]], dtype=np.uint16)
     for form in ("PNG", "PPM", "TIFF"):
-        assert decode(encoded(deep, form)).pixels[0].tolist() == [[0, 1, 128, 255]]
+        for mode in ("I", "I;16"):  # of a PNG, before Pillow 10.3 and since
+            monkeypatch.setitem(PngImagePlugin._MODES, (16, 0), (mode, "I;16B"))
+            assert decode(encoded(deep, form)).pixels[0].tolist() == [[0, 1, 128, 255]]
 
 
-def test_sixteen_bits_of_a_png_are_known_whatever_pillow_makes_of_them(monkeypatch):
-    deep = encoded(np.array([[0, 257, 32896, 65535]], dtype=np.uint16))
-    for mode in ("I", "I;16"):  # before 10.3 and since
-        monkeypatch.setitem(PngImagePlugin._MODES, (16, 0), (mode, "I;16B"))
-        with Image.open(io.BytesIO(deep)) as opened:
-            assert opened.mode == mode
-        assert decode(deep).pixels[0].tolist() == [[0, 1, 128, 255]]
-
-
-@pytest.mark.parametrize("form", ["TIFF", "PPM"])
-def test_fractions_have_no_defined_white(form):
+@pytest.mark.parametrize(("form", "kind"), [("TIFF", np.float32), ("PPM", np.float32), ("TIFF", np.int32)])
+@pytest.mark.parametrize("most", [1, 255, 65535, 2**31 - 1])
+def test_fractions_and_whole_numbers_of_32_bits_have_no_defined_white(form, kind, most):
     with pytest.raises(UnreadableError, match="no defined white: save it with 8 or 16 bits"):
-        decode(encoded(np.array([[0.0, 0.5, 1.0]], dtype=np.float32), form))
-
-
-@pytest.mark.parametrize("most", [255, 65535, 2**31 - 1])
-def test_whole_numbers_of_32_bits_have_no_defined_white(most):
-    with pytest.raises(UnreadableError, match="no defined white: save it with 8 or 16 bits"):
-        decode(encoded(np.array([[0, most]], dtype=np.int32), "TIFF"))
+        decode(encoded(np.array([[0, most]], dtype=kind), form))
 
 
 def test_palettes_and_transparency_become_colors():
@@ -79,13 +67,10 @@ def test_resizing_keeps_the_shape_of_things_and_cuts_the_longer_side():
     assert (small > 150).all()
 
 
-def test_cropping_cuts_the_middle_out_as_it_is():
+def test_cropping_cuts_the_middle_out_as_it_is_and_enlarges_what_is_too_small():
     pixels = picture(3, size=(10, 8))
     middle = decode(encoded(pixels), 4, "crop").pixels
     np.testing.assert_array_equal(middle.transpose(1, 2, 0), pixels[2:6, 3:7])
-
-
-def test_cropping_enlarges_what_is_too_small():
     assert decode(encoded(picture(size=(3, 9))), 8, "crop").pixels.shape == (3, 8, 8)
 
 

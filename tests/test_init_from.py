@@ -8,11 +8,11 @@ import torch
 
 import cascaded
 from cascaded import load_run
-from cascaded.errors import InputError
 from cascaded.training import checkpoint
 from cascaded.training.config import ExecutionConfig
 from cascaded.training.loop import train
 from cascaded.training.runs import resolve_init, weights_digest
+from tests.refused import refused
 from tests.tiny_runs import tiny_config
 from tests.tiny_runs import tiny_run as tiny_run
 
@@ -26,8 +26,11 @@ def begun(run, folder, **options):
     return folder
 
 
-def test_a_run_starts_from_the_weights_it_is_given_and_stores_their_digest(tiny_run, tmp_path):
-    first = tiny_run()
+@pytest.mark.parametrize("saved", [False, True], ids=["run", "saved network"])
+def test_a_run_starts_from_the_weights_it_is_given_and_stores_their_digest(tiny_run, tmp_path, saved):
+    first = tmp_path / "saved" if saved else tiny_run()
+    if saved:
+        cascaded.load(tiny_run()).save_pretrained(first)
     after, before = load_run(begun(first, tmp_path / "0")), load_run(first)
     for (name, mine), theirs in zip(after.net.named_parameters(), before.net.parameters(), strict=True):
         assert torch.allclose(mine, theirs, atol=1e-3), name
@@ -35,14 +38,6 @@ def test_a_run_starts_from_the_weights_it_is_given_and_stores_their_digest(tiny_
     assert before.config.init_from is None
     drawn = load_run(tiny_run(lr=1e-6))
     assert not torch.allclose(next(drawn.net.parameters()), next(before.net.parameters()), atol=1e-3)
-
-
-def test_a_run_starts_from_a_saved_network(tiny_run, tmp_path):
-    cascaded.load(tiny_run()).save_pretrained(tmp_path / "saved")
-    after = load_run(begun(tmp_path / "saved", tmp_path / "0"))
-    before = load_run(tmp_path / "saved")
-    assert after.config.init_from == before.weights == weights_digest(tmp_path / "saved")
-    assert torch.allclose(next(after.net.parameters()), next(before.net.parameters()), atol=1e-3)
 
 
 def test_cross_entropy_starts_with_the_statistics_of_the_last_step_only(tiny_run, tmp_path):
@@ -72,6 +67,5 @@ def test_other_weights_are_refused(tiny_run, tmp_path, change, message):
     run = tiny_run()
     fields = {name: value for name, value in change.items() if name != "run"}
     config = replace(tiny_config(init_from=weights_digest(run)), **fields)
-    with pytest.raises(InputError, match=message):
-        train(config, tmp_path / "0", CPU, init_from=change.get("run", run))
+    refused(message, train, config, tmp_path / "0", CPU, init_from=change.get("run", run))
     assert not (tmp_path / "0").exists()

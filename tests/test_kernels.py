@@ -5,33 +5,28 @@ from hypothesis import strategies as st
 
 import cascaded
 from cascaded.bench.loop import impulse_response
+from cascaded.cascade.named import make_kernel
 from tests.drawn import kernels
-
-
-def column(*values):
-    """A film of one item with one feature."""
-    return torch.tensor(values, dtype=torch.float64).view(-1, 1, 1)
+from tests.refused import refused
 
 
 def filtered(kernel, *values):
-    return kernel.filter(column(*values))[0].flatten().tolist()
+    """Of a film of one item with one feature."""
+    return kernel.filter(torch.tensor(values, dtype=torch.float64).view(-1, 1, 1))[0].flatten().tolist()
 
 
-def test_no_delay_lets_everything_through():
-    assert filtered(cascaded.NoDelay(), 3, 1, 4) == [3, 1, 4]
-
-
-def test_one_step_delay_starts_empty():
-    assert filtered(cascaded.OneStepDelay(), 3, 1, 4) == [0, 3, 1]
-
-
-def test_exponential_smoothing_by_hand():
-    assert filtered(cascaded.ExponentialSmoothing(0.5), 8, 0, 4) == [4, 2, 3]
-
-
-def test_tapped_delay_by_hand():
-    assert filtered(cascaded.TappedDelay([0, 1, 10]), 3, 1, 4) == [0, 3, 31]
-    assert filtered(cascaded.TappedDelay([1, 0, 10]), 3, 1, 4) == [3, 1, 34]
+@pytest.mark.parametrize(
+    ("kernel", "values", "expected"),
+    [
+        (cascaded.NoDelay(), (3, 1, 4), [3, 1, 4]),
+        (cascaded.OneStepDelay(), (3, 1, 4), [0, 3, 1]),
+        (cascaded.ExponentialSmoothing(0.5), (8, 0, 4), [4, 2, 3]),
+        (cascaded.TappedDelay([0, 1, 10]), (3, 1, 4), [0, 3, 31]),
+        (cascaded.TappedDelay([1, 0, 10]), (3, 1, 4), [3, 1, 34]),
+    ],
+)
+def test_by_hand(kernel, values, expected):
+    assert filtered(kernel, *values) == expected
 
 
 @pytest.mark.parametrize(
@@ -89,14 +84,12 @@ def test_when_nine_stages_have_settled(kernel, step):
 
 @pytest.mark.parametrize("weights", [[], [0.0, 0.0], [float("nan")], [0.0, float("inf")]])
 def test_useless_weights_are_refused(weights):
-    with pytest.raises(ValueError, match="finite numbers, at least one not zero"):
-        cascaded.TappedDelay(weights)
+    refused("finite numbers, at least one not zero", cascaded.TappedDelay, weights)
 
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.0, 2.0, float("nan")])
 def test_alpha_out_of_range_is_refused(alpha):
-    with pytest.raises(ValueError, match="0 <= alpha < 1"):
-        cascaded.ExponentialSmoothing(alpha)
+    refused("0 <= alpha < 1", cascaded.ExponentialSmoothing, alpha)
 
 
 def test_kernels_are_values():
@@ -105,3 +98,22 @@ def test_kernels_are_values():
     assert cascaded.TappedDelay([0, 1]) == cascaded.TappedDelay((0, 1))
     assert {cascaded.ExponentialSmoothing(0.9): 1}[cascaded.ExponentialSmoothing(0.9)] == 1
     assert repr(cascaded.OneStepDelay()) == "OneStepDelay()"
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel"),
+    [
+        ("osd", cascaded.OneStepDelay()),
+        ("none", cascaded.NoDelay()),
+        ("ews:0.9", cascaded.ExponentialSmoothing(0.9)),
+        ("taps:0,0.5,-0.5", cascaded.TappedDelay([0, 0.5, -0.5])),
+    ],
+)
+def test_kernels_by_name(name, kernel):
+    assert make_kernel(name) == kernel
+
+
+@pytest.mark.parametrize("name", ["ews", "ews:", "ews:fast", "taps:1,x", "OSD", "osd:1", ""])
+def test_other_names_are_refused_with_the_known_ones(name):
+    refused(r"give osd \(one-step delay\), none, ews:0.9", make_kernel, name)
+    refused(r"alpha is 1\.5", make_kernel, "ews:1.5")

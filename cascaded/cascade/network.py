@@ -144,7 +144,12 @@ class Cascade(nn.Module):
             return logits, State(*known, settled)
         film = still(current, steps=1, start=number)
         lines = None if state is None else state.lines(len(self.blocks) + 1)
-        if state is not None and lines is not None and frame is None and (k := self._settled(number, held, kernel)):
+        if (
+            state is not None
+            and lines is not None
+            and frame is None
+            and (k := self.settled_blocks(number, held, kernel))
+        ):
             settled = replace(film, frames=[*state.seen, state.features][k])
             features, lines = self._through(settled, lines, kernel, first=k)
         else:
@@ -156,7 +161,7 @@ class Cascade(nn.Module):
     def _advance(self, film: Film, lines: list[Line] | None, kernel: Kernel) -> tuple[Film, list[Line]]:
         """Run a film through stem and blocks, from rest or from where an earlier film stopped."""
         z = self.stem(film.map(self.arrange))
-        stem, *others = lines or self._rest(z, kernel)
+        stem, *others = lines or self.rest_lines(z, kernel)
         # output t depends on frame t: the stem's lag is the initial step, and only its trail is left
         z, trail = kernel.spread(z, stem.trail)
         return self._through(z, [Line(None, trail), *others], kernel)
@@ -168,7 +173,7 @@ class Cascade(nn.Module):
             z, lines[i] = block(z, lines[i], kernel)
         return z, lines
 
-    def _settled(self, number: int, held: int, kernel: Kernel) -> int:
+    def settled_blocks(self, number: int, held: int, kernel: Kernel) -> int:
         """How many blocks, from the first one on, have the same output as at the last step.
 
         A frame that was repeated for h steps has settled h - 1 blocks under a one-step delay, provided that their batch
@@ -181,7 +186,7 @@ class Cascade(nn.Module):
         changing = (k for k, block in enumerate(blocks) if not steady(block, number - 2))
         return next(changing, len(blocks))
 
-    def _rest(self, z: Film, kernel: Kernel) -> list[Line]:
+    def rest_lines(self, z: Film, kernel: Kernel) -> list[Line]:
         """The lines before the first output.
 
         A kernel that lags has had one step in which nothing came out of the stem. It is the same for every image: one
@@ -215,9 +220,14 @@ class Cascade(nn.Module):
         """The step at which the output for a still image is final and equals the serial network's."""
         return self.steps_to_settle(self.kernel)
 
+    @property
+    def serial_steps(self) -> int:
+        """Number of steps under the serial schedule: the stem, then one block per step."""
+        return len(self.blocks) + 1
+
     def steps_to_settle(self, kernel: Kernel) -> int:
         """`settle_steps` for another kernel; at least the number of blocks plus the stem."""
-        stages = len(self.blocks) + 1
+        stages = self.serial_steps
         steps = max(stages, kernel.settles(stages))
         if math.isinf(steps):
             raise InputError(f"{kernel} converges only in the limit: give steps, e.g. steps=70 for alpha 0.9")
@@ -255,7 +265,7 @@ class Cascade(nn.Module):
         """
         kernel, schedule = kernel or self.kernel, self._schedule(schedule)
         if steps is None:
-            steps = len(self.blocks) + 1 if schedule == "serial" else self.steps_to_settle(kernel)
+            steps = self.serial_steps if schedule == "serial" else self.steps_to_settle(kernel)
         return cost.operations(self, (height, width), schedule, kernel, steps)
 
     # --- edges

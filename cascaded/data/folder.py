@@ -6,6 +6,7 @@ classes, files beside the class folders and pickles without a word, so that prob
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -14,12 +15,23 @@ from typing import Any
 from cascaded.data.columns import Columns, refuse_columns
 from cascaded.data.decode import UnreadableError
 from cascaded.data.table import Row, Table
-from cascaded.errors import MissingSplitError
+from cascaded.errors import InputError, MissingSplitError
 
 IMAGES = {".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}
 PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".npy", ".npz", ".joblib"}
 VALIDATION = ("validation", "valid", "val")
 SPLITS = ("train", "test", *VALIDATION)
+
+
+def data_folder() -> Path | None:
+    """The folder that the environment variable CASCADED_DATA names; None if it is not set or empty."""
+    if not (given := os.environ.get("CASCADED_DATA")):
+        return None
+    folder = Path(given).expanduser()
+    if not folder.is_dir():
+        problem = "is a file" if folder.exists() else "does not exist"
+        raise InputError(f"CASCADED_DATA is {given}, which {problem}: set it to a folder of data sets, or unset it")
+    return folder
 
 
 def pickle_problem(file: Path) -> str | None:

@@ -1,7 +1,7 @@
 """Published scores of CIFAR-10 images: C-scores of training images, human labels of test images (CIFAR-10H).
 
 Both are files below $CASCADED_DATA in the form in which their authors publish them. They are read there, never
-unpickled and never copied.
+unpickled and never copied. `trials` and `curves` are answers of people at deadlines, which come with this package.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float64, Int, Int64
 
-from cascaded.data.open import data_folder
+from cascaded.data.folder import data_folder
+from cascaded.data.trials import curves as curves
+from cascaded.data.trials import trials as trials
 from cascaded.errors import InputError, first_line
 
 CSCORES, CSCORES_AT = "cifar10-cscores-orig-order.npz", "https://pluskid.github.io/structural-regularity"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import os
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +12,16 @@ from typing import Any
 from cascaded.data.catalogue import SOURCES, Source
 from cascaded.data.columns import Columns
 from cascaded.data.embedded import EMBEDDED, Embedded
-from cascaded.data.folder import Folder, find_split, match_split, missing_split, pickle_problem, split_folders, stamp
+from cascaded.data.folder import (
+    Folder,
+    data_folder,
+    find_split,
+    match_split,
+    missing_split,
+    pickle_problem,
+    split_folders,
+    stamp,
+)
 from cascaded.data.table import ALL, Table, dataset_table, library, reading
 from cascaded.errors import InputError, first_line
 
@@ -114,17 +122,6 @@ def stream_parquet(files: Iterable[Path]) -> Any:
         return library().load_dataset(
             "parquet", data_files={"train": escaped}, split="train", streaming=True, cache_dir=scratch
         )
-
-
-def data_folder() -> Path | None:
-    """The folder that the environment variable CASCADED_DATA names; None if it is not set or empty."""
-    if not (given := os.environ.get("CASCADED_DATA")):
-        return None
-    folder = Path(given).expanduser()
-    if not folder.is_dir():
-        problem = "is a file" if folder.exists() else "does not exist"
-        raise InputError(f"CASCADED_DATA is {given}, which {problem}: set it to a folder of data sets, or unset it")
-    return folder
 
 
 def parquet_splits(folder: Path) -> dict[str, tuple[Path, ...]]:

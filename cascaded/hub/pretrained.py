@@ -23,8 +23,9 @@ from cascaded.hub.card import TAGS, model_card
 from cascaded.hub.locate import download, locate, path_of
 from cascaded.hub.similarity import check_outputs, check_weights
 from cascaded.training.config import RunConfig
-from cascaded.training.load import build, check_range, describe_shape, load_run, load_weights
-from cascaded.training.run_file import CONFIG, WEIGHTS, Inputs, RunFile
+from cascaded.training.inputs import Inputs, describe_shape
+from cascaded.training.load import build, check_range, load_run, load_weights
+from cascaded.training.run_file import CONFIG, WEIGHTS, RunFile
 from cascaded.training.runs import last_metrics, read_run_file
 
 

@@ -3,57 +3,42 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from cascaded.cascade.inputs import Schedule, check_steps
 from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
+from cascaded.runtime.result import EarlyExitResult
 
-if TYPE_CHECKING:  # importing the hub takes a second, and a `Cascade` does not need it
+if TYPE_CHECKING:  # importing the hub or torch.export takes a second, and a `Cascade` does not need it
+    from cascaded.cascade.convert.network import ConvertedModel
     from cascaded.hub.pretrained import Pretrained
-
-
-@dataclass
-class EarlyExitResult:
-    """The result of early exit for a batch.
-
-    Attributes:
-        predictions: Predicted class of each item.
-        steps: Step of each prediction, from 1.
-        seconds: Seconds from the start of the batch to each prediction.
-        total: Seconds for the whole batch.
-    """
-
-    predictions: Int[Tensor, "batch"]
-    steps: Int[Tensor, "batch"]
-    seconds: Float[Tensor, "batch"]
-    total: float = 0.0
 
 
 @torch.no_grad()
 def early_exit(
-    net: Cascade | Pretrained,
-    images: Shaped[Tensor, "batch channels height width"],
+    net: Cascade | ConvertedModel | Pretrained,
+    images: Shaped[Tensor, "batch ..."],
     threshold: float,
     *,
     normalized: bool = False,
     steps: int | None = None,
     kernel: Kernel | None = None,
     schedule: Schedule | None = None,
-) -> EarlyExitResult:
+) -> EarlyExitResult[Tensor]:
     """Predict each item at the first step at which its confidence is above a threshold, or at the last step.
 
     Items with a prediction are removed from the batch: later steps compute the remaining ones only.
 
     Args:
-        net: A network in evaluation mode, such as one from `cascaded.load`.
-        images: Normalized floats for a `Cascade`; bytes, or floats from 0 to 1, for a `Pretrained`.
+        net: A network in evaluation mode, such as one from `cascaded.load` or a classifier from `cascaded.convert`.
+        images: Normalized floats for a `Cascade`; bytes, or floats from 0 to 1, for a `Pretrained`; the input tensor of
+            a converted model.
         threshold: Confidence (highest class probability) above which an item exits.
         normalized: For a `Pretrained`: the images are normalized already, as in `net(...)`.
         steps: Last step, at which all remaining items exit; by default the step at which the output is final.
@@ -66,7 +51,7 @@ def early_exit(
         raise InputError("the network is in training mode, which changes its batch statistics: call net.eval() first")
     if not 0 <= threshold <= 1:
         raise InputError(f"threshold is {threshold}: give a confidence from 0 to 1")
-    last = steps or (len(net.blocks) + 1 if schedule == "serial" else net.steps_to_settle(kernel or net.kernel))
+    last = steps or (net.serial_steps if schedule == "serial" else net.steps_to_settle(kernel or net.kernel))
     zeros = torch.zeros(len(images), dtype=torch.int64)
     result = EarlyExitResult(zeros, zeros.clone(), zeros.double())
     remaining, state = torch.arange(len(images)), None
@@ -87,7 +72,7 @@ def early_exit(
 
 
 def _unpacked(
-    net: Cascade | Pretrained, images: Tensor, normalized: bool, schedule: Schedule | None
+    net: Cascade | ConvertedModel | Pretrained, images: Tensor, normalized: bool, schedule: Schedule | None
 ) -> tuple[Cascade, Tensor, Schedule | None]:
     """The network itself, normalized images, and the schedule."""
     if not hasattr(net, "prepare"):  # networks may be compiled: their class is another one then
@@ -97,10 +82,10 @@ def _unpacked(
 
 
 @torch.no_grad()
-def full_pass(net: Cascade, images: Float[Tensor, "batch channels height width"]) -> EarlyExitResult:
+def full_pass(net: Cascade, images: Float[Tensor, "batch channels height width"]) -> EarlyExitResult[Tensor]:
     """Predict a batch by one ordinary pass through the network, without time steps."""
     start = time.perf_counter()
     predictions = net.final_logits(images).argmax(dim=-1).cpu()
     total = time.perf_counter() - start
-    last, each = len(net.blocks) + 1, torch.full((len(images),), total, dtype=torch.float64)
+    last, each = net.serial_steps, torch.full((len(images),), total, dtype=torch.float64)
     return EarlyExitResult(predictions, torch.full_like(predictions, last), each, total)

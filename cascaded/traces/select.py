@@ -14,7 +14,8 @@ from cascaded.data.sources import load
 from cascaded.data.split import limited
 from cascaded.errors import InputError, MissingSplitError
 from cascaded.training.data import load_split, split_validation
-from cascaded.training.load import Trained, describe_shape
+from cascaded.training.inputs import describe_shape
+from cascaded.training.load import Trained
 
 Selection = tuple[Images, Int64[Tensor, "items"]]
 """Images of a data set, and the numbers of those that are presented."""

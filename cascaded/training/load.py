@@ -21,14 +21,13 @@ from cascaded.models.networks import make_network
 from cascaded.training import checkpoint
 from cascaded.training.checkpoint import Position
 from cascaded.training.config import RunConfig
-from cascaded.training.run_file import CONFIG, WEIGHTS, Inputs
+from cascaded.training.inputs import Inputs, check_span, describe_shape
+from cascaded.training.run_file import CONFIG, WEIGHTS
 from cascaded.training.runs import read_run_file, resume_command
 from cascaded.training.seeds import generator_at
 
 LARGE = 128
 """Images of this size and larger get the large stem, 7x7 with stride 2."""
-TOLERANCE = 1e-3
-"""How far floats may lie outside 0..1: rounding of a resize or of half precision, a quarter of a gray level."""
 
 
 @dataclass(frozen=True)
@@ -158,18 +157,5 @@ def check_range(images: Tensor, if_normalized: str) -> None:
     """
     if not images.is_floating_point() or images.is_meta or not images.numel() or torch.compiler.is_compiling():
         return  # tensors that are compiled or exported have no values
-    low, high = (float(each) for each in images.detach().aminmax())
-    if not (low >= -TOLERANCE and high <= 1 + TOLERANCE):  # neither is true for NaN
-        raise InputError(
-            f"images are floats from {low:.4g} to {high:.4g}, this network takes bytes (torch.uint8) or floats from 0 "
-            f"to 1: divide 0..255 by 255, clamp what a resize overshot, or if they are normalized already "
-            f"{if_normalized}"
-        )
-
-
-def describe_shape(shape: tuple[int, ...] | torch.Size) -> str:
-    """`3 channels of 32 x 32`."""
-    if len(shape) != 3:
-        return " x ".join(map(str, shape)) + " without channels"
-    channels, height, width = shape
-    return f"{channels} channel{'s' if channels > 1 else ''} of {height} x {width}"
+    low, high = images.detach().aminmax()
+    check_span(float(low), float(high), "torch.uint8", if_normalized)

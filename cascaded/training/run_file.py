@@ -11,37 +11,10 @@ from cascaded import PROTOCOL_VERSION, __version__
 from cascaded.errors import InputError
 from cascaded.files import from_json
 from cascaded.training.config import RunConfig
+from cascaded.training.inputs import Inputs
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 FORMAT = 2
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a network expects and what its outputs mean, so that it can be used without its training images.
-
-    Attributes:
-        shape: Channels, height and width of an image.
-        mean: Mean per channel over the training images, from 0 to 1.
-        std: Standard deviation per channel.
-        classes: Class names, in the order of the logits.
-    """
-
-    shape: tuple[int, ...]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    classes: tuple[str, ...]
-
-    def __post_init__(self):
-        if len(self.shape) != 3 or min(self.shape) < 1:
-            raise InputError(f"shape is {list(self.shape)}: give channels, height and width")
-        sizes_fit = all(len(each) == self.shape[0] for each in (self.mean, self.std))
-        # single precision has to hold them; neither is true for NaN
-        if not (sizes_fit and max(map(abs, self.mean)) < 1e30 and min(self.std) > 1e-30 and max(self.std) < 1e30):
-            raise InputError(
-                f"mean {list(self.mean)} and std {list(self.std)} are not of {self.shape[0]} channels: give finite "
-                "numbers, one per channel"
-            )
 
 
 @dataclass(frozen=True)

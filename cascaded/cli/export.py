@@ -1,0 +1,46 @@
+"""`cascaded export`: a trained network as ONNX files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from tyro.conf import Positional
+
+from cascaded.progress import counted, print_line, wide_console
+from cascaded.shell import help_default
+
+
+def export(
+    model: Annotated[Positional[str], tyro.conf.arg(metavar="NAME")],
+    *,
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")],
+    kernel: Annotated[str | None, help_default("the network's own")] = None,
+) -> None:
+    """Write a trained network as ONNX files, which cascaded.runtime.Runner runs with ONNX Runtime, without torch.
+
+    The folder has one file per step or range of steps that are alike, for every schedule of the network; serial.onnx,
+    one full pass; the weights, which they share; and config.json with input size, normalization, classes, and accuracy
+    and operations per step. Needs the extra packages of: pip install 'cascaded[export]'
+
+    Example: cascaded export cifar10-td0 -o exported
+
+    Example: cascaded export runs/td0/0 -o exported --kernel ews:0.9
+
+    Args:
+        model: A trained network: a name from `cascaded models`, a run folder, a saved network, or OWNER/NAME on the
+            Hugging Face hub.
+        out: Folder to write to; it must not exist yet.
+        kernel: Delay kernel: osd, none, ews:ALPHA or taps:W0,W1,...
+    """
+    from cascaded.cascade.named import make_kernel
+    from cascaded.hub.pretrained import load
+    from cascaded.runtime.export import export
+
+    config = export(load(model), out, kernel=make_kernel(kernel) if kernel else None)
+    size = sum(file.stat().st_size for file in out.iterdir())
+    schedules = " and ".join(f"the {each} schedule" for each in config.schedules)
+    console = wide_console()
+    print_line(console, f"wrote {out}: {counted(len(config.files), 'file')} for {schedules}, {size / 1e6:.1f} MB")
+    print_line(console, f'next, in Python: cascaded.runtime.Runner("{out}").predict(images, threshold=0.9)')

@@ -1,0 +1,295 @@
+"""Run an exported network with numpy and ONNX Runtime. Importing this module imports neither torch nor ONNX Runtime."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from cascaded.errors import InputError, at_least, between, first_line, unknown
+from cascaded.runtime.exported import BATCH, FULL_PASS, NEXT, StepFile, read_export
+from cascaded.runtime.result import EarlyExitResult
+from cascaded.training.inputs import check_span, describe_shape
+
+if TYPE_CHECKING:  # importing jaxtyping takes a third of the time that importing this module may take
+    from jaxtyping import Float32, Shaped
+
+    Images: TypeAlias = Shaped[np.ndarray, "batch channels height width"]
+    Logits: TypeAlias = Float32[np.ndarray, "batch classes"]
+
+
+class RunnerState(NamedTuple):
+    """A stream between two steps: plain arrays, nothing hidden in the runner.
+
+    Attributes:
+        network: The exported network and its schedule.
+        step: Number of the last step.
+        held: For how many steps the frame has been the same.
+        frame: The last frame, normalized.
+        tensors: Outputs of the last step that later ones read, by name, as in `config.json`.
+    """
+
+    network: str
+    step: int
+    held: int
+    frame: np.ndarray
+    tensors: dict[str, np.ndarray]
+
+    @property
+    def batch(self) -> int:
+        """Number of items."""
+        return len(self.frame)
+
+    def select(self, items: np.ndarray | slice) -> RunnerState:
+        """Keep some items, by mask, by indices or by slice."""
+        tensors = {name: x[:, items] if name.startswith("trail.") else x[items] for name, x in self.tensors.items()}
+        return self._replace(frame=self.frame[items], tensors=tensors)
+
+
+class Runner:
+    """An exported network: steps, early exit, deadlines and streams, without torch.
+
+    It keeps nothing between calls: the state of a stream is an argument and a result.
+
+    Args:
+        folder: A folder that `cascaded.export` wrote.
+        schedule: `cascaded` or `serial`; by default the one that the network was trained with.
+        threads: Threads per operation. Small networks are fastest with one.
+        clock: Returns the time in seconds.
+
+    Attributes:
+        config: What the folder contains: input shape, normalization, class names, steps and files.
+        schedule: The schedule that it runs.
+    """
+
+    def __init__(
+        self,
+        folder: Path | str,
+        *,
+        schedule: Literal["cascaded", "serial"] | None = None,
+        threads: int = 1,
+        clock: Callable[[], float] = time.perf_counter,
+    ):
+        at_least(1, threads=threads)
+        self.folder = Path(os.path.expanduser(folder))
+        self._runtime, self._threads, self._clock = _import_runtime(), threads, clock
+        self.config = read_export(self.folder)
+        self.schedule = schedule or self.config.schedule
+        if self.schedule not in self.config.schedules:
+            raise unknown("schedule of this network", self.schedule, self.config.schedules)
+        self._steps = self.config.schedules[self.schedule]
+        self._network = f"{self.config.digest} {self.schedule}"
+        shape, classes = self.config.inputs.shape, len(self.config.inputs.classes)
+        self._full = StepFile(FULL_PASS, 1, None, {"frame": (BATCH, *shape)}, {"logits": (BATCH, classes)})
+        self._sessions: dict[str, Any] = {}
+        for file in (self._full, *(self._steps.find(each.first, same=True) for each in self._steps.files)):
+            if file is not None:
+                self._session(file)  # what still images need is opened now, so that no prediction waits for it
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names, in the order of the logits."""
+        return self.config.inputs.classes
+
+    # --- steps
+
+    def step(
+        self, images: Images | None, state: RunnerState | None = None, *, normalized: bool = False
+    ) -> tuple[Logits, RunnerState]:
+        """Logits after one more step, and the state for the next one: `Cascade.step` without torch.
+
+        Args:
+            images: The next frame: bytes, or floats from 0 to 1; None to repeat the last one, in which case blocks
+                whose output is final are not computed again.
+            state: The state that the step before returned; None at the start.
+            normalized: The images are floats that are normalized already, with `config.inputs`.
+        """
+        frame = self._frame(images, state, normalized)
+        number, held = (1, 0) if state is None else (state.step + 1, state.held)
+        held = held + 1 if images is None else 1
+        file = self._steps.find(number, same=held == number)
+        if file is None:
+            raise InputError(
+                f"{self.folder} has no file for a new frame at step {number} of the {self.schedule} schedule: give "
+                "images at the first step and None later, or use schedule='cascaded' for a stream"
+            )
+        before = {} if state is None else state.tensors
+        if missing := sorted(set(file.reads) - {"frame", *before}):
+            raise InputError(f"state does not have the tensors {', '.join(missing)}: give the one that a step returned")
+        logits, changed = self._run(file, {"frame": frame, **before})
+        return logits, RunnerState(self._network, number, held, frame, {**before, **changed})
+
+    def stream(
+        self, frames: Iterable[Images | None], state: RunnerState | None = None, *, normalized: bool = False
+    ) -> Iterator[tuple[Logits, RunnerState]]:
+        """Logits and state after every frame of a video.
+
+        Args:
+            frames: Frames as in `step`, each of one item per stream.
+            state: Where an earlier stream stopped.
+            normalized: As in `step`.
+        """
+        for frame in frames:
+            logits, state = self.step(frame, state, normalized=normalized)
+            yield logits, state
+
+    def full_pass(self, images: Images, *, normalized: bool = False) -> Logits:
+        """The final logits, by one ordinary pass through the network, without steps."""
+        return self._run(self._full, {"frame": self._frame(images, None, normalized)})[0]
+
+    # --- predictions
+
+    def predict(
+        self,
+        images: Images,
+        threshold: float | None = None,
+        deadline_ms: float | None = None,
+        *,
+        steps: int | None = None,
+        normalized: bool = False,
+    ) -> EarlyExitResult[np.ndarray]:
+        """Predict each item at the first step at which its confidence is above a threshold, or when time is up.
+
+        Items with a prediction are removed from the batch. At least one step is computed; another one is started only
+        if, at the pace of the one before, it ends before the deadline. A prediction is therefore at most one step late.
+        Without a threshold and a deadline, one full pass is computed.
+
+        Args:
+            images: Bytes, or floats from 0 to 1.
+            threshold: Confidence (highest class probability) above which an item exits.
+            deadline_ms: Milliseconds after which all items have their prediction: that of the last finished step.
+            steps: Last step, at which all remaining items exit; by default the step at which the output is final.
+            normalized: As in `step`.
+        """
+        last = self._last_step(threshold, deadline_ms, steps)
+        start = now = self._clock()
+        if threshold is None and deadline_ms is None and steps is None:
+            predictions = self.full_pass(images, normalized=normalized).argmax(axis=-1)
+            total = self._clock() - start
+            return EarlyExitResult(predictions, np.full(len(images), last), np.full(len(images), total), total)
+        deadline = np.inf if deadline_ms is None else start + deadline_ms / 1000
+        zeros = np.zeros(len(images), np.int64)
+        result = EarlyExitResult(zeros, zeros.copy(), zeros.astype(np.float64))
+        remaining, state = np.arange(len(images)), None
+        for step in range(1, last + 1):
+            logits, state = self.step(images if step == 1 else None, state, normalized=normalized)
+            before, now = now, self._clock()
+            over = step == last or now + (now - before) > deadline
+            exits = (
+                np.ones(len(logits), bool) if over else _confidence(logits) > (1 if threshold is None else threshold)
+            )
+            done = remaining[exits]
+            result.predictions[done], result.steps[done] = logits[exits].argmax(axis=-1), step
+            result.seconds[done] = now - start
+            if exits.all():
+                break
+            if exits.any():
+                remaining, state = remaining[~exits], state.select(~exits)
+        result.total = self._clock() - start
+        return result
+
+    def _last_step(self, threshold: float | None, deadline_ms: float | None, steps: int | None) -> int:
+        if threshold is not None:
+            between(0, 1, threshold=threshold)
+        if deadline_ms is not None and not deadline_ms > 0:
+            raise InputError(f"deadline_ms is {deadline_ms}: give a positive number of milliseconds")
+        at_least(1, steps=steps)
+        last = steps or self._steps.steps
+        if last is None:
+            raise InputError(
+                f"{self.config.kernel} converges only in the limit: give steps, e.g. steps=70 for alpha 0.9"
+            )
+        return last
+
+    # --- arrays in, arrays out
+
+    def _frame(self, images: Any, state: RunnerState | None, normalized: bool) -> np.ndarray:
+        """The frame of a step: new images, checked and normalized, or those of the step before."""
+        if state is not None and (not isinstance(state, RunnerState) or state.network != self._network):
+            raise InputError("state was made by another network or schedule: give the one that this runner returned")
+        if images is None:
+            if state is None:
+                raise InputError("the first step has no images to repeat: give some, and None in later steps")
+            return state.frame
+        shape = self.config.inputs.shape
+        if not isinstance(images, np.ndarray) or images.ndim != 4 or images.shape[1:] != shape or not len(images):
+            found = f"shape {images.shape}" if isinstance(images, np.ndarray) else f"type {type(images).__name__}"
+            raise InputError(
+                f"images have {found}, this network takes an array of images of {describe_shape(shape)}, (batch, "
+                "channels, height, width): resize them to that shape"
+            )
+        if state is not None and state.batch != len(images):
+            raise InputError(
+                f"there are {len(images)} images, state has {state.batch} items: keep the same items of both, with "
+                "images[mask] and state.select(mask)"
+            )
+        return self._normalized(images, normalized)
+
+    def _normalized(self, images: np.ndarray, normalized: bool) -> np.ndarray:
+        floats = np.issubdtype(images.dtype, np.floating)
+        if not floats and (normalized or images.dtype != np.uint8):
+            raise InputError(f"images are {images.dtype}: give bytes (uint8), or floats from 0 to 1")
+        if normalized:
+            return np.ascontiguousarray(images, np.float32)
+        white = np.float32(1 if floats else 255)
+        if floats:
+            check_span(float(images.min()), float(images.max()), "uint8", "pass normalized=True")
+        mean, std = (
+            np.array(each, np.float32)[:, None, None] for each in (self.config.inputs.mean, self.config.inputs.std)
+        )
+        return ((images - white * mean) / (white * std)).astype(np.float32)
+
+    def _run(self, file: StepFile, values: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Logits, and the tensors of the state that a file changes."""
+        feeds = {name: values[name] for name in file.reads}
+        try:
+            outputs = self._session(file).run(list(file.writes), feeds)
+        except Exception as error:  # ONNX Runtime raises many types
+            raise InputError(
+                f"{self.folder / file.file} could not compute a step ({first_line(error)}): export the network again"
+            ) from error
+        named = dict(zip(file.writes, outputs, strict=True))
+        return named.pop("logits"), {name.removeprefix(NEXT): value for name, value in named.items()}
+
+    def _session(self, file: StepFile) -> Any:
+        """A file, opened and checked against the configuration."""
+        if file.file in self._sessions:
+            return self._sessions[file.file]
+        path, options = self.folder / file.file, self._runtime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = self._threads, 1
+        options.log_severity_level = 4
+        # every file has threads of its own: those that wait for the next call must not slow down the other files
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        try:
+            session = self._runtime.InferenceSession(
+                path, options, providers=["CPUExecutionProvider"], enable_fallback=0
+            )
+        except Exception as error:
+            raise InputError(
+                f"{path} is not an ONNX file of this network ({first_line(error)}): export it again"
+            ) from error
+        ends = (session.get_inputs(), file.reads), (session.get_outputs(), file.writes)
+        if any({each.name: tuple(each.shape) for each in found} != named for found, named in ends):
+            raise InputError(f"{path} has other inputs or outputs than config.json: export the network again")
+        self._sessions[file.file] = session
+        return session
+
+
+def _confidence(logits: np.ndarray) -> np.ndarray:
+    """The highest class probability of each item."""
+    with np.errstate(invalid="ignore"):  # logits that are not finite have no confidence, and never exit early
+        return 1 / np.exp(logits - logits.max(axis=-1, keepdims=True)).sum(axis=-1)
+
+
+def _import_runtime() -> Any:
+    try:
+        import onnxruntime
+    except (ImportError, RuntimeError) as error:
+        raise InputError(
+            f"running exported networks needs ONNX Runtime ({error}): pip install 'cascaded[export]'"
+        ) from error
+    return onnxruntime
