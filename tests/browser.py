@@ -22,6 +22,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 PHONE, DESK = 360, 1400
 LATER = 10**6  # seconds on the page's clock: no page takes as long to open
+CHECKS = (Path(__file__).parent / "page_checks.js").read_text().strip()
 READABLE = 4.5  # contrast of text against what is behind it, WCAG AA
 
 
@@ -117,13 +118,13 @@ def check_quiet(visit: Visit, file: Path) -> None:
 
 def check_fits(visit: Visit) -> None:
     """Nothing stands out to the side, and no text is cut, except in what scrolls by itself."""
-    out = visit.page.evaluate(_OUT)
+    out = visit.page.evaluate(f"{CHECKS}.out()")
     assert out == [], out
 
 
 def check_contrast(visit: Visit) -> None:
     """All text can be read on what is behind it."""
-    faint = visit.page.evaluate(_FAINT, READABLE)
+    faint = visit.page.evaluate(f"{CHECKS}.faint({READABLE})")
     assert faint == [], faint
 
 
@@ -178,7 +179,7 @@ def check_keys(visit: Visit) -> None:
 def check_tab(visit: Visit) -> None:
     """Tab comes to all that can be used, and where one is can be seen."""
     page = visit.page
-    page.evaluate(_WATCH_FOCUS)
+    page.evaluate(f"{CHECKS}.watchFocus()")
     for stop in range(page.evaluate("toReach.size") + 60):  # what scrolls is come by as well
         if stop % 20 == 0 and not page.evaluate("toReach.size"):
             break
@@ -199,82 +200,6 @@ def check_prints(visit: Visit) -> None:
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     check_contrast(visit)
     page.emulate_media(media="screen")
-
-
-_TEXTS = """
-  const apart = '.unseen, .skip, thead, select, script, style';
-  const seen = (element) => element.checkVisibility() && !element.closest(apart);
-  const texts = () => {
-    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    const found = [];
-    while (walk.nextNode()) {
-      if (walk.currentNode.data.trim() && seen(walk.currentNode.parentElement)) found.push(walk.currentNode);
-    }
-    return found;
-  };
-"""
-_OUT = f"""() => {{{_TEXTS}
-  const out = [];
-  const page = document.scrollingElement;
-  if (page.scrollWidth > innerWidth) out.push(`page: ${{page.scrollWidth}} in ${{innerWidth}}`);
-  const box = (text) => {{
-    const range = document.createRange();
-    range.selectNodeContents(text);
-    return range.getBoundingClientRect();
-  }};
-  for (const text of texts()) {{
-    let {{ left, right }} = box(text);
-    for (let at = text.parentElement; at; at = at.parentElement) {{
-      const style = getComputedStyle(at);
-      if (['auto', 'scroll'].includes(style.overflowX)) break;
-      const edge = at === document.documentElement ? {{ left: 0, right: innerWidth }} : at.getBoundingClientRect();
-      const cuts = at === document.documentElement || style.overflowX === 'hidden' || style.overflowX === 'clip';
-      const cut = cuts && (right > edge.right + 1 || left < edge.left - 1);
-      if (cut) out.push(`${{at.tagName}} cuts ${{text.data.trim()}}`);
-    }}
-  }}
-  for (const each of document.querySelectorAll('body *:not(.unseen):not(svg):not(svg *)')) {{
-    if (getComputedStyle(each).overflowX !== 'hidden' || !seen(each)) continue;
-    if (each.scrollWidth > each.clientWidth + 1) out.push(`cut: ${{each.outerHTML.slice(0, 120)}}`);
-  }}
-  return out;
-}}"""
-_FAINT = f"""(least) => {{{_TEXTS}
-  const parts = (color) => color.match(/[\\d.]+/g).map(Number);
-  const light = (color) => {{
-    const [r, g, b] = parts(color).map((part) => part / 255);
-    const linear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-  }};
-  const behind = (element) => {{
-    for (let at = element; at; at = at.parentElement) {{
-      const color = getComputedStyle(at).backgroundColor;
-      if ((parts(color)[3] ?? 1) === 1) return color;
-    }}
-    return 'rgb(255, 255, 255)';
-  }};
-  const faint = new Set();
-  for (const {{ parentElement }} of texts()) {{
-    if (parentElement.closest('svg')) continue;
-    const both = [light(getComputedStyle(parentElement).color), light(behind(parentElement))];
-    const contrast = (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
-    if (contrast < least) faint.add(`${{parentElement.outerHTML.slice(0, 80)}}: ${{contrast.toFixed(2)}}`);
-  }}
-  return [...faint];
-}}"""
-_WATCH_FOCUS = """() => {
-  const usable = 'a[href], button, select, input, summary, [tabindex="0"]';
-  const pressed = (each) => each.checkVisibility() && getComputedStyle(each).pointerEvents !== 'none';
-  const all = [...document.querySelectorAll(usable)].filter((each) => each.tabIndex >= 0 && pressed(each));
-  window.toReach = new Set(all);
-  window.unseen = [];
-  document.activeElement?.blur();
-  document.addEventListener('focusin', ({ target }) => {
-    toReach.delete(target);
-    const { outlineStyle, outlineWidth } = getComputedStyle(target);
-    if (outlineStyle === 'none' || parseFloat(outlineWidth) < 2) unseen.push(target.outerHTML.slice(0, 120));
-  });
-}"""
 
 
 if __name__ == "__main__":  # `make browser` asks whether there is anything to install

@@ -14,7 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "cascaded"
 CHECKED_BY_HAND = {
     *("analysis.curves", "analysis.metacog", "analysis.prototypes", "analysis.ranks", "analysis.statistics"),
     *("cascade.network", "cascade.readout", "hub.pretrained", "losses", "runtime.early_exit", "runtime.runner"),
-    *("data.augment", "data.human", "data.images", "data.noise", "data.sheet", "traces.trace", "training.load"),
+    *("analysis.places", "data.augment", "data.frames", "data.human", "data.images", "data.noise", "data.sheet"),
+    *("models.unet", "traces.trace", "training.load"),
 }
 """Modules that check the input of users themselves, with a better sentence: tests give them wrong shapes."""
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cascaded import Provenance, RecordingConfig, RunConfig, Trace, save_trace
+from cascaded.results.table import write
 from cascaded.training.runs import Inputs, begin
 
 CLASSES = ("ant", "bee", "cat", "dog")
@@ -18,19 +20,19 @@ INPUTS = Inputs((1, 8, 8), (0.5,), (0.25,), CLASSES)
 
 def facts(**values) -> dict[str, Any]:
     """The config and provenance of a trace from fields of either; `seed` is that of the run."""
-    names = {each.name for each in fields(Provenance)}
-    provenance = {name: value for name, value in values.items() if name in names}
-    config = {name: value for name, value in values.items() if name not in names}
-    config.setdefault("schedule", "cascaded")
+    config, provenance = _divided({"schedule": "cascaded", **values})
     return {"config": RecordingConfig(**config), "provenance": Provenance(**provenance)}
 
 
 def with_facts(trace: Trace, **values) -> Trace:
     """The same trace with other fields of its config or provenance; `seed` is that of the run."""
-    names = {each.name for each in fields(Provenance)}
-    provenance = {name: value for name, value in values.items() if name in names}
-    config = {name: value for name, value in values.items() if name not in names}
+    config, provenance = _divided(values)
     return replace(trace, config=replace(trace.config, **config), provenance=replace(trace.provenance, **provenance))
+
+
+def _divided(values: dict[str, Any]) -> list[dict[str, Any]]:
+    names = {each.name for each in fields(Provenance)}
+    return [{name: value for name, value in values.items() if (name in names) is own} for own in (False, True)]
 
 
 def made_trace(seed=0, items=40, steps=6, classes=4, good=2.0, indices=None, embeddings=False, **more) -> Trace:
@@ -69,4 +71,15 @@ def made_run(folder: Path, traces: dict[str, Trace] | None = None, made_with=Non
     for name, trace in (traces or {}).items():
         trace = with_facts(trace, run=folder.as_posix(), seed=config.get("seed", 0))
         save_trace(trace, folder / "traces" / f"{name}.safetensors")
+    return folder
+
+
+def made_runs(folder: Path, table: pd.DataFrame) -> Path:
+    """A run for every run of a results table, with its results."""
+    for name, rows in table.groupby("run"):
+        first = rows.iloc[0]
+        lam = None if pd.isna(first["lam"]) else float(first["lam"])
+        run = made_run(folder / str(name), data=first["data"], method=first["method"], lam=lam, seed=int(first["seed"]))
+        for analysis, own in rows.groupby("analysis"):
+            write(run, str(analysis), own, {})
     return folder

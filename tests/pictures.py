@@ -23,19 +23,11 @@ PUBLISHED = {CSCORES: CSCORES_AT, COUNTS: COUNTS_AT}
 
 
 def needs_real(*files):
-    """Skip a test without these files below $CASCADED_DATA; the reason names those that are missing, and their source.
-
-    Args:
-        files: Paths of published files below the folder.
-    """
+    """Skip a test without these published files below $CASCADED_DATA; docs/data.md, docs/analyses.md link to them."""
     missing = [file for file in files if not REAL or not Path(REAL, file).is_file()]
     hubs = {file: SOURCES[Path(file).parent.name].hub for file in missing if file not in PUBLISHED}
-    where = [PUBLISHED.get(file) or f"https://huggingface.co/datasets/{hubs[file]}" for file in missing]
-    listed = ", ".join(f"{file} (from {place})" for file, place in zip(missing, where, strict=True))
-    folder = (
-        f"CASCADED_DATA is {REAL}: put it there" if REAL else "CASCADED_DATA is not set: set it to a folder with it"
-    )
-    return pytest.mark.skipif(bool(missing), reason=f"needs {listed}; {folder}")
+    listed = [f"{file} ({PUBLISHED.get(file) or f'huggingface.co/datasets/{hubs[file]}'})" for file in missing]
+    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(listed)} in $CASCADED_DATA, which is {REAL}")
 
 
 @pytest.fixture(autouse=True)

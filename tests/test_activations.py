@@ -42,16 +42,6 @@ def test_the_last_block_is_the_input_of_the_output_layer(run):
 
 
 @torch.no_grad()
-def test_activations_are_those_of_a_network_that_is_run_step_by_step(run):
-    images, state, last = torch.rand(2, *run.inputs.shape), None, []
-    for _ in range(len(run.net.blocks) + 1):
-        _, state = run.net.step(images, state)
-        last.append(state.features)
-    _, stages = stages_of(run.net, images, config_of(run))
-    torch.testing.assert_close(stages[-1], torch.stack(last))
-
-
-@torch.no_grad()
 def test_block_k_of_a_cascade_has_converged_at_step_k_plus_1_and_not_before(run):
     _, stages = stages_of(run.net, torch.rand(4, *run.inputs.shape), config_of(run))
     convergence = convergence_of(stages)
@@ -106,12 +96,6 @@ def test_recording_takes_the_same_number_per_class_and_skips_finished_files(run)
     assert record(run, config) == {trace: False, file: False}
     assert record(run, replace(config, activations=30)) == {trace: False, file: True}
     assert len(load_activations(file).labels) == 30
-
-
-def test_files_that_cannot_be_read_are_refused(tmp_path):
-    refused("cannot be read", load_activations, tmp_path / "none")
-    (tmp_path / "odd").write_bytes(b"what is this")
-    refused("record it again with --activations", load_activations, tmp_path / "odd")
 
 
 def test_images_of_other_classes_are_refused(run):

@@ -77,30 +77,38 @@ def evaluated(*found):
     return evaluate(to_table(pd.DataFrame([row for each in found for row in each], columns=pd.Index(COLUMNS))))
 
 
+def of_case(case, values, width, **columns):
+    """Rows of a first network that is above the other by `values`, with intervals of +-0.95 width."""
+    _, metric, variants, a, b, _ = case
+    first = rows(a, metric, values, DRAWS * width, **variants, **columns)
+    return first if b is None else first + rows(b, metric, [0.0] * len(values), DRAWS * 0, **variants, **columns)
+
+
 def measured(case, values, width):
-    """The claim's measurements if the first network is above the other by `values`, with intervals of +-0.95 width."""
-    claim, metric, variants, a, b, _ = case
-    found = rows(a, metric, values, DRAWS * width, **variants)
-    if b is not None:
-        found += rows(b, metric, [0.0] * len(values), DRAWS * 0, **variants)
-    table = evaluated(found)
-    return table[(table.claim == claim) & (table.label != "")]
+    """The claim's measurements."""
+    table = evaluated(of_case(case, values, width))
+    return table[(table.claim == case[0]) & (table.label != "")]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1]} {case[4]}")
-def test_the_verdict_follows_from_the_interval(case):
-    factor = case[-1]
-    better = 1 if factor > 0 else -1
-    for value, width, expected in (
+@pytest.mark.parametrize(
+    ("value", "width", "expected"),
+    [
         (0.04, 0.02, "supported"),
         (-0.04, 0.02, "contradicted"),
         (0.04, 0.06, "inconclusive"),
         (0.0, 0.0, "inconclusive"),
-    ):
-        (row,) = measured(case, [better * value], width).itertuples()
-        assert row.verdict == expected
-        assert row.effect == pytest.approx(abs(factor) * value)
-        ends = (abs(factor) * (value + end * width) for end in (-0.95, 0.95))
+    ],
+)
+def test_the_verdict_follows_from_the_interval(value, width, expected):
+    names = [f"case {number}" for number in range(len(CASES))]  # all at once: others are not compared
+    better = [math.copysign(1, case[-1]) * value for case in CASES]
+    found = (of_case(c, [v], width, config=n, run=n) for c, v, n in zip(CASES, better, names, strict=True))
+    table = evaluated(*found).query("label != ''")
+    for case, name in zip(CASES, names, strict=True):
+        (row,) = table[(table.claim == case[0]) & table.runs.map(lambda runs, name=name: name in runs)].itertuples()
+        assert row.verdict == expected, case
+        assert row.effect == pytest.approx(abs(case[-1]) * value)
+        ends = (abs(case[-1]) * (value + end * width) for end in (-0.95, 0.95))
         assert (row.low, row.high) == pytest.approx(tuple(ends), abs=1e-6)
         assert (row.interval_over, row.statement, row.command) == ("images", STATEMENTS[case[0]], "")
         assert [math.copysign(1, end) for end in (row.effect, row.low) if end == 0] in ([], [1], [1, 1])
@@ -294,11 +302,6 @@ def test_only_networks_that_are_equal_in_everything_else_are_compared(other):
     assert table.verdict.eq("not measured").all()
 
 
-def test_a_difference_names_the_runs_of_the_seeds_that_both_networks_have():
-    table = evaluated(rows(TD0, "accuracy", [0.9, 0.8], **SPEED), rows(TD1, "accuracy", [0.5], **SPEED))
-    assert table.iloc[0].runs == ("cascaded-td-0.0/0", "cascaded-td-1.0/0")
-
-
 def test_a_number_that_not_every_network_has_is_not_judged():
     case = CASES[8]
     found = rows(TD0, case[1], [2.0, 2.0], **case[2]), rows(CE, case[1], [8.0, math.nan], **case[2])
@@ -381,14 +384,3 @@ def test_from_traces_to_a_verdict(tmp_path, td0, td1, verdict):
     assert (row.verdict, row.interval_over, row.n_items, row.n_seeds) == (verdict, "images", 120, 1)
     above = df[(df.metric == "area_above_deadline") & (df.lam == 0)].value
     assert found.loc["C7"].effect == pytest.approx(100 * above.iloc[0])
-
-
-def test_a_run_alone_is_measured_in_what_needs_no_other(tmp_path):
-    made_run(tmp_path / "0", {"digits-test": trace_of(3.0)}, lam=0.0)
-    run_analyses([tmp_path], ["speed_accuracy"])
-    found = evaluate(load(tmp_path)).set_index("claim")
-    draws = load(tmp_path).query("metric == 'area_above_deadline'").draws.iloc[0]
-    low, high = np.quantile(draws.astype(float), [0.025, 0.975])
-    assert (found.loc["C7"].low, found.loc["C7"].high) == pytest.approx((100 * low, 100 * high))
-    assert found.loc["C7"].verdict == ("supported" if low > 0 else "contradicted" if high < 0 else "inconclusive")
-    assert found.loc["C1"].verdict == "not measured"

@@ -17,10 +17,12 @@ from tests.tiny_runs import tiny_run  # noqa: F401
 
 @pytest.fixture(scope="module")
 def place(tiny_run, tmp_path_factory):  # noqa: F811
-    """A folder with an image, an empty folder and a run."""
+    """A folder with an image, an empty folder, a run, and a page that is not ours."""
     folder = tmp_path_factory.mktemp("place")
     (folder / "photo.png").write_bytes(encoded(picture(size=(40, 30))))
-    (folder / "empty").mkdir()
+    for name in ("empty", "mine"):
+        (folder / name).mkdir()
+    (folder / "mine" / "index.html").write_text("mine")
     shutil.copytree(tiny_run(), folder / "run" / "0")
     return folder
 
@@ -127,7 +129,10 @@ WRONG = [
     ("sweep --num-workers 0", "num_workers is 0: give at least 1"),
     ("sweep --seeds", "--seeds is empty: give at least one"),
     ("sweep --methods cascaded-td --lam 7", "lam is 7.0"),
-    ("data show", "show needs a data set"),
+    ("data show", "show needs a data set: try cascaded data show digits"),
+    ("data list digits", "list needs no name, 'digits' was given"),
+    ("data show digits --out sheet.jpg", "give a name that ends in .png"),
+    ("data show digits --out .", "a folder: give the name of a file in it"),
     ("predict", "no image is given: add one, as in cascaded predict photo.jpg"),
     ("predict gone.png", "there is no file or folder gone.png"),
     ("predict empty", "empty contains no images"),
@@ -141,9 +146,31 @@ WRONG = [
     ("predict photo.png --kernel fast", "there is no kernel 'fast'"),
     ("models --save out", "--save is out, but no network is given: give one"),
     ("models cifar10-td0 --save run", "--save is run, which exists: give a new folder"),
-    ("latency", "no run is given: add one, as in "),
+    *((each, "no run is given: add one, as in ") for each in ("record", "latency", "analyze", "report")),
+    *(
+        (f"{each} empty", "empty contains no run, no config.json is in or below it")
+        for each in ("record", "latency", "report")
+    ),
+    ("record nowhere", "there is no folder nowhere: give the folder of a run, such as runs/td0/0"),
+    ("record run --kernel ewz:0.9", "there is no kernel 'ewz:0.9': give osd (one-step delay), none, ews:0.9"),
+    ("record run --kernel ews:much", "kernel is 'ews:much', 'much' is not a number: give osd"),
+    ("record run --noise oclusion", "noise is 'oclusion', known are focus, perlin, occlusion, resolution, "),
+    ("record run --split tset", "digits has no split 'tset', there are train, test: use one of them"),
+    ("record run --data digist", "there is no data set 'digist': did you mean digits?"),
+    ("record run --steps 0", "--steps is 0: give at least 1"),
+    ("record run --device toaster", "--device is toaster: give auto, cpu, cuda, cuda:1 or mps"),
+    ("analyze nowhere", "there is no folder nowhere"),
+    ("analyze run", "no trace is recorded in run"),
+    ("analyze run --only speed_acuracy", "there is no analysis 'speed_acuracy': did you mean speed_accuracy"),
+    ("analyze run --unsettled-fraction 2", "--unsettled-fraction is 2.0: give 0 or more"),
+    ("analyze run --seed -1", "--seed is -1: give 0 or more"),
+    ("analyze run --draws 1", "--draws 1: give at least 1 and 2"),
+    ("report nowhere", "nowhere does not exist: give the folder of a run, or one above it"),
+    ("report run -o photo.png", "--out is photo.png, which is a file: give a folder"),
+    ("report run -o mine", "was not made by cascaded report: choose another --out, or move it away"),
+    ("demo --num-workers 0", "num_workers is 0: give at least 1"),
+    ("demo --out photo.png", "which is a file: give a folder"),
     ("latency nowhere", "there is no folder nowhere: give the folder of a run"),
-    ("latency empty", "empty contains no run, no config.json is in or below it: train one with cascaded train"),
     ("latency run --thresholds 1.5", "--thresholds is 1.5: give a number from 0 to 1"),
     ("latency run --thresholds", "--thresholds is empty: give at least one"),
     ("latency run --batch-sizes 0", "--batch-sizes is 0: give at least 1"),
@@ -203,6 +230,7 @@ def test_a_closed_pipe_shows_no_traceback():
     [
         ("import cascaded", {"torch", "huggingface_hub", "pandas"}),
         ("from cascaded.analysis import speed_accuracy, selection_latency, prototypicality", {"torch"}),
+        ("import cascaded.traces.store, cascaded.traces.activations", {"torch"}),
     ],
 )
 def test_imports_are_light(statement, modules):

@@ -31,21 +31,6 @@ def rows_of(method, values, draws=None, **changes):
     return to_table(pd.DataFrame(made))
 
 
-def test_with_three_seeds_the_interval_is_students_t_over_seeds():
-    row = estimates(rows_of("cascaded-td", [0.1, 0.2, 0.3])).iloc[0]
-    half = 4.302652729911275 * 0.1 / np.sqrt(3)  # t with two degrees of freedom, s = 0.1
-    assert_allclose([row.value, row.low, row.high], [0.2, 0.2 - half, 0.2 + half])
-    assert (row.interval_over, row.n_seeds) == ("seeds", 3)
-    assert row.runs == ("cascaded-td/0", "cascaded-td/1", "cascaded-td/2")
-
-
-def test_with_two_seeds_the_interval_is_over_images():
-    draws = [np.arange(41, dtype=np.float32), np.arange(41, dtype=np.float32) + 2]  # means: 1, 2, ... 41
-    row = estimates(rows_of("cascaded-td", [20, 22], draws)).iloc[0]
-    assert_allclose([row.value, row.low, row.high], [21, 2, 40])
-    assert row.interval_over == "images"
-
-
 @pytest.mark.parametrize("draws", [None, [np.array([1.0, np.nan])], [np.array([np.inf, 1.0])]])
 def test_without_draws_or_with_draws_that_are_no_numbers_there_is_no_interval(draws):
     row = estimates(rows_of("cascaded-td", [0.5], draws)).iloc[0]
@@ -57,14 +42,6 @@ def test_differences_are_paired_on_the_seeds_that_both_have():
     found, expected = difference(a, b), paired([0.5, 0.7, 0.6], [0.4, 0.5, 0.3])
     assert_allclose([found["effect"], found["low"], found["high"]], [0.2, expected.low, expected.high])
     assert (found["interval_over"], found["n_seeds"], len(found["runs"])) == ("seeds", 3, 6)
-
-
-def test_a_difference_of_one_seed_is_computed_draw_by_draw():
-    common = np.random.default_rng(0).normal(size=200)
-    a, b = rows_of("cascaded-td", [0.5], [common + 0.1]), rows_of("cascaded-ce", [0.4], [common])
-    found = difference(a, b)
-    assert_allclose([found["low"], found["high"]], [0.1, 0.1], atol=1e-6)  # the same images: nothing is left to vary
-    assert found["interval_over"] == "images"
 
 
 def test_draws_of_other_images_are_not_paired():
@@ -91,18 +68,12 @@ def test_every_pair_of_conditions_is_compared_once_within_its_setting():
     assert_allclose([one.effect, one.low, one.high], [-other.effect, -other.high, -other.low])
 
 
-def test_bands_of_one_seed_have_no_error():
-    found = bands(made_table("selection_latency", seeds=(0,)))
-    assert len(found)
-    assert found["sem"].isna().all()
-    assert bands(made_table("run_time")).empty
-
-
 def test_where_another_condition_has_no_point_the_error_is_the_ordinary_one():
     rows = [rows_of("cascaded-td", [0.1, 0.2], x=1.0), rows_of("cascaded-td", [0.3, 0.5], x=2.0)]
     found = bands(pd.concat([*rows, rows_of("cascaded-ce", [0.2, 0.2], x=1.0)]))
     at_two = found[found.x == 2]
     assert_allclose(at_two["sem"], [0.1])
+    assert bands(rows_of("cascaded-td", [0.1])).empty  # a number is no curve
     assert_allclose(found[found.x == 1]["sem"], corrected_sem(np.array([[0.1, 0.2], [0.2, 0.2]])))
 
 

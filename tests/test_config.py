@@ -16,8 +16,7 @@ from cascaded.training.fit import ENOUGH, LONGEST, fitted
 
 LAPTOP, PAPER = RECIPES["laptop"], RECIPES["paper"]
 SOME = [
-    LAPTOP,
-    PAPER,
+    *RECIPES.values(),
     RunConfig("cifar10", "cascaded-ce", width=8, seed=3, max_images=100, fill_statistics=True),
     RunConfig("folder", lam=(1.0, 0.0), classes=("a", "b c"), image_column="img", image_size=32, flip=False),
     RunConfig("cifar10", pool=False, ema=0.99, decay_norms=False),
@@ -48,14 +47,14 @@ def test_the_warm_up_takes_at_least_fifty_steps():
     config = replace(LAPTOP, epochs=1)
     rates = [0.0, *(config.lr_at(step, 31) for step in range(31))]
     assert max(after - before for before, after in pairwise(rates)) == pytest.approx(config.lr / 50)
-    assert max(rates) == pytest.approx(0.1 * 21 / 50)  # step / 50 meets (1 - step / 32) / 0.8 at 21.2
+    assert max(rates) == pytest.approx(config.lr * 21 / 50)  # step / 50 meets (1 - step / 32) / 0.8 at 21.2
     assert 0 < rates[-1] < 0.005
 
 
 def test_trainings_of_the_usual_length_warm_up_over_the_given_fraction():
-    steps = 7030
-    for step in (0, 49, 700, 1404):
-        assert LAPTOP.lr_at(step, steps // 10) == 0.1 * ((step + 1) / (steps + 1) / 0.2)
+    steps = LAPTOP.epochs * 703
+    for step in (0, 49, 700, steps // 5 - 2):
+        assert LAPTOP.lr_at(step, 703) == LAPTOP.lr * ((step + 1) / (steps + 1) / 0.2)
 
 
 @pytest.mark.parametrize("config", SOME)
@@ -79,7 +78,7 @@ def test_only_what_differs_from_the_recipe_is_on_the_command_line():
     words = "--recipe paper --data cifar10 --lam 0.5 --width 8 --flip False --classes cat dog --tensorboard"
     assert train_args(config, ExecutionConfig(tensorboard=True)) == words.split()
     # not chosen from the number of images again
-    assert train_args(replace(LAPTOP, seed=3)) == ["--seed", "3", "--epochs", "10", "--batch-size", "64"]
+    assert train_args(replace(LAPTOP, seed=3)) == ["--seed", "3", "--epochs", "30", "--batch-size", "64"]
 
 
 @pytest.mark.parametrize(
@@ -172,14 +171,14 @@ def test_small_data_sets_get_smaller_batches_and_more_epochs():
 
 
 def test_data_sets_with_enough_updates_keep_the_recipe():
-    for images in (2560, 45_000):
+    for images in (896, 45_000):
         assert fitted(LAPTOP, images) == LAPTOP
-    assert fitted(LAPTOP, 2559) != LAPTOP
+    assert fitted(LAPTOP, 895) != LAPTOP
 
 
 @pytest.mark.parametrize(
     ("given", "batch_size", "epochs"),
-    [(["batch_size"], 64, 200), (["epochs"], 16, 10), (["batch_size", "epochs"], 64, 10), (["width"], 16, 67)],
+    [(["batch_size"], 64, 200), (["epochs"], 16, 30), (["batch_size", "epochs"], 64, 30), (["width"], 16, 67)],
 )
 def test_what_is_given_stays_and_the_rest_is_chosen_to_go_with_it(given, batch_size, epochs):
     chosen = fitted(LAPTOP, 108, given)

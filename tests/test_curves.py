@@ -13,6 +13,7 @@ from cascaded.analysis.statistics import draw_items
 from cascaded.errors import InputError
 from cascaded.traces.trace import Trace
 from tests.hand_made import curve_of, trace_of, value_of
+from tests.refused import refused
 
 
 @st.composite
@@ -221,14 +222,10 @@ def test_draws_are_the_numbers_of_the_drawn_items(trace, seed):
 def test_bad_input_is_refused():
     right, cost = np.ones((2, 3), dtype=bool), np.array([1.0, 2.0])
     for scores in (np.full((2, 3), 1.5), np.full((2, 3), -0.5), np.full((2, 3), math.nan)):
-        with pytest.raises(InputError, match="from 0 to 1"):
-            threshold_curve(scores, right, cost)
+        refused("from 0 to 1", threshold_curve, scores, right, cost)
     with pytest.raises(InputError, match=r"scores have shape \(3, 2\), the trace has \(time, items\) \(2, 3\)"):
         threshold_curve(np.ones((3, 2)), right, cost)
-    with pytest.raises(InputError, match=r"predictions have shape \(2, 3\) and costs \(3,\)"):
-        deadline_curve(right, np.arange(3.0))
-    with pytest.raises(InputError, match="costs fall"):
-        deadline_curve(right, cost[::-1])
+    refused(r"predictions have shape \(2, 3\) and costs \(3,\)", deadline_curve, right, np.arange(3.0))
+    refused("costs fall", deadline_curve, right, cost[::-1])
     curve = deadline_curve(right, cost)
-    with pytest.raises(InputError, match="begins at 2 and ends at 1"):
-        curve.area(2, 1)
+    refused("begins at 2 and ends at 1", curve.area, 2, 1)

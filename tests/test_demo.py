@@ -6,7 +6,6 @@ from contextlib import redirect_stdout
 import pytest
 
 from cascaded.cli.demo import demo
-from cascaded.errors import InputError
 from cascaded.figures import files
 from cascaded.paper.experiments import SHIPPED
 from cascaded.results.table import load
@@ -77,16 +76,3 @@ def test_the_demo_resumes_with_what_is_missing(made):
         demo(out=out, quick=True, num_workers=1)
     after = {file: file.stat().st_mtime_ns for file in out.rglob("traces/*.safetensors")}
     assert {file for file in before if before[file] != after[file]} == {lost}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [({"num_workers": 0}, "num_workers is 0: give at least 1")],
-)
-def test_bad_input_is_refused_before_anything_is_written(tmp_path, options, message):
-    with pytest.raises(InputError, match=message):
-        demo(out=tmp_path / "demo", **options)
-    assert not (tmp_path / "demo").exists()
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match="which is a file: give a folder"):
-        demo(out=tmp_path / "file")

@@ -10,13 +10,14 @@ import tyro
 from cascaded.cli.main import COMMANDS
 from cascaded.errors import InputError
 from cascaded.paper.commands import commands
-from cascaded.paper.experiments import DEMO, EXPERIMENTS, SETS, SHIPPED, Network, find_experiment
+from cascaded.paper.experiments import DEMO, EXPERIMENTS, SCRATCH, SETS, SHIPPED, Network, find_experiment
 from cascaded.paper.reproduce import Reproduction
 from cascaded.paper.scales import DEMO_SCALE, LAPTOP, PAPER, QUICK_DEMO, SCALES
 from cascaded.results.metrics import METRICS
 from cascaded.results.registry import ANALYSES
 from cascaded.traces.config import RecordingConfig
 from cascaded.traces.protocols import check_config
+from cascaded.training.config import RECIPES
 
 EVERY = list(dict.fromkeys(network for each in EXPERIMENTS.values() for network in each.networks))
 WORKS = [Reproduction(each, scale, Path("out")) for scale in SCALES.values() for each in EXPERIMENTS.values()]
@@ -27,16 +28,33 @@ def test_the_paper_scale_is_the_papers():
     config = PAPER.config(Network("cascaded-td", 0.0))
     assert (config.width, config.epochs, config.batch_size, config.lr) == (64, 120, 128, 0.1)
     assert PAPER.seeds_of(Network("cascaded-td", 0.0)) == (0, 1, 2, 3, 4)
-    assert all(PAPER.has(network) for network in EVERY)
+    assert {network for network in EVERY if not PAPER.has(network)} == set(SCRATCH)  # all are trained from scratch
     assert PAPER.config(Network("cascaded-td", 0.0, "terriers")).batch_size == 32
 
 
 def test_the_laptop_scale_leaves_out_what_does_not_fit():
     assert {network.data for network in EVERY if LAPTOP.has(network)} == {"cifar10", "cifar100", "terriers"}
-    assert not any(LAPTOP.has(network) for network in EVERY if network.folds)
-    assert LAPTOP.seeds_of(Network("cascaded-td", 0.0)) == (0, 1)
-    assert LAPTOP.seeds_of(Network("cascaded-td", 0.0, noise="focus")) == (0,)
-    assert LAPTOP.config(Network("cascaded-ce", noise="focus")).epochs == 1
+    assert LAPTOP.seeds_of(Network("cascaded-td", 0.0)) == (0, 1, 2)
+    assert LAPTOP.seeds_of(Network("cascaded-td", 0.0, noise="focus")) == (0, 1, 2)
+    assert LAPTOP.seeds_of(Network("cascaded-td", 0.0, folds=10)) == (0,)
+    assert LAPTOP.config(Network("cascaded-ce", noise="focus")).epochs == 3
+    assert LAPTOP.config(SCRATCH[0]).epochs == LAPTOP.recipe.epochs
+    assert (LAPTOP.noise_images, LAPTOP.trials) == (2000, 5)
+    assert "tinyimagenet-crop" in LAPTOP.ood_data
+
+
+@pytest.mark.parametrize("scale", SCALES.values(), ids=lambda scale: scale.name)
+def test_every_network_of_a_stage_is_part_of_an_experiment_and_trained_once(scale):
+    places = [(network, seed) for stage in scale.stages for network in stage.networks for seed in stage.seeds]
+    assert len(set(places)) == len(places)
+    assert {network for network, _ in places} <= set(EVERY)
+
+
+def test_a_network_can_have_a_recipe_of_its_own(monkeypatch):
+    monkeypatch.setitem(RECIPES, "strong", replace(RECIPES["laptop"], width=32, epochs=27))
+    network = Network("cascaded-td", 0.0, recipe="strong")
+    assert (LAPTOP.config(network).width, LAPTOP.config(network).epochs) == (32, 27)
+    assert network.part == "cifar10-strong"
 
 
 def test_networks_are_shared_between_experiments():
@@ -52,9 +70,15 @@ def test_networks_are_shared_between_experiments():
 
 def test_noise_networks_start_from_the_clean_network_of_their_seed():
     work = Reproduction(EXPERIMENTS["noise-persistent"], LAPTOP, Path("out"))
-    clean = [job.folder for job in work.clean_jobs()]
-    assert sorted(clean) == [Path(f"out/runs/cifar10/{name}/0") for name in ("cascaded-ce", "cascaded-td-lam0")]
-    assert {job.config.init_from for network in work.networks for job in work.jobs(network)} == set(map(str, clean))
+    clean = [job for job in work.all_jobs() if job.config.noise is None]
+    assert work.all_jobs()[: len(clean)] == clean
+    named = ("cascaded-ce", "cascaded-td-lam0")
+    assert {job.folder for job in clean} == {Path(f"out/runs/cifar10/{name}/{n}") for name in named for n in range(3)}
+    for network in work.networks:
+        for job in work.jobs(network):
+            assert job.config.init_from == f"out/runs/cifar10/{network.name}/{job.config.seed}"
+    scratch = Reproduction(EXPERIMENTS["noise-scratch"], LAPTOP, Path("out"))
+    assert {job.config.init_from for job in scratch.all_jobs()} == {None}
 
 
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: f"{work.scale.name} {work.experiment.name}")
@@ -99,7 +123,8 @@ def test_what_the_audit_found_missing_is_declared():
 
 def test_the_demo_evaluates_the_shipped_networks_on_the_sample():
     work = Reproduction(DEMO, DEMO_SCALE, Path("out"))
-    assert work.all_folders()[: len(SHIPPED)] == [Path("out/runs") / name / "0" for name in SHIPPED]
+    folders = [folder for network in work.networks for folder in work.folders(network)]
+    assert folders[: len(SHIPPED)] == [Path("out/runs") / name / "0" for name in SHIPPED]
     recordings = work.scale.recordings(DEMO.networks[0], DEMO)
     own = [config for config in recordings if config.data == "cifar10-sample"]
     assert {(config.time, config.split, config.noise) for config in own} == {

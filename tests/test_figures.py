@@ -17,10 +17,11 @@ from matplotlib.text import Text
 from cascaded import figures
 from cascaded.errors import InputError
 from cascaded.figures.lines import spread
-from cascaded.figures.style import CASCADED, PALETTE, VERDICTS, color, text_color
+from cascaded.figures.style import CASCADED, INK, VERDICTS, color
 from cascaded.paper.claims import evaluate
 from cascaded.results.compare import bands, estimates
-from tests.made_table import METHODS, NOISES, made_table
+from tests.made_table import NOISES, made_table
+from tests.refused import refused
 
 TD0 = color("cascaded-td", 0.0)
 
@@ -82,8 +83,7 @@ def test_operations_are_written_in_millions(table):
     (ax,) = figures.speed_accuracy(coarse, unit="operations").axes
     assert is_curve(ax, rows(coarse, "speed_accuracy", "accuracy_at_cost", rule="threshold", unit="operations"))
     assert {label.get_text()[-1] for label in ax.get_xticklabels()} <= {"M", "0"}
-    with pytest.raises(InputError, match="unit is 'seconds': give one of steps, operations"):
-        figures.speed_accuracy(coarse, unit="seconds")
+    refused("unit is 'seconds': give one of steps, operations", figures.speed_accuracy, coarse, unit="seconds")
 
 
 def test_each_stopping_rule_has_its_own_line_style(table):
@@ -105,8 +105,7 @@ def test_lambda_is_on_the_x_axis_and_cross_entropy_a_level(table):
     assert np.allclose(line, td[["lam", "value"]])
     ce = found[(found.method == "cascaded-ce") & (found.time == "coarse")].value.iloc[0]
     assert drawn(ax, color("cascaded-ce"))[0][:, 1] == pytest.approx([ce, ce])
-    with pytest.raises(InputError, match="fewer than two values of lambda"):
-        figures.lambda_effect(table[table.lam != table.lam])
+    refused("fewer than two values of lambda", figures.lambda_effect, table[table.lam != table.lam])
 
 
 @pytest.mark.parametrize(
@@ -148,6 +147,36 @@ def test_the_longest_noise_is_drawn_and_its_steps_are_shaded(table):
     assert is_curve(fig.axes[0], rows(table, "transient_noise", "target_confidence", noise_frames=9, noise="focus"))
     (span,) = fig.axes[0].patches
     assert (span.get_x(), span.get_width()) == (9.5, 9)
+
+
+def test_people_are_dots_and_networks_lines_over_the_same_milliseconds(table):
+    fig = figures.human_curves(table)
+    assert titles(fig) == ["noise 0", "noise 0.16", "blur 0", "blur 3", "color 0", "color 1"]
+    ax = fig.axes[3]
+    assert is_curve(ax, rows(table, "human", "network_accuracy_at_ms", manipulation="blur", level=3.0))
+    people = rows(table, "human", "human_accuracy", manipulation="blur", level=3.0).query("seed == 0")
+    (points,) = drawn(ax, color=INK)
+    assert points.tolist() == people[["x", "value"]].to_numpy().tolist()
+    found = fig.data[(fig.data["name"] == "people") & (fig.data["manipulation"] == "blur") & (fig.data["level"] == 3)]
+    assert found["low"].tolist() == pytest.approx([np.quantile(draws, 0.025) for draws in people["draws"]])
+
+
+def test_the_difference_from_people_has_a_row_per_axis_of_time_and_the_noise_ceiling(table):
+    fig = figures.human_fit(table)
+    (ax,) = fig.axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["steps", "operations", "mean stopping\nstep"]
+    assert has_dots(ax, rows(table, "human", "fit_error", manipulation="noise+blur+color"))
+    assert fig.data["name"].iloc[-1] == "a perfect model"
+    assert fig.data["value"].iloc[-1] == 0.048
+    assert ax.xaxis.get_major_formatter()(0.05) == "5"  # points, as the label has it
+
+
+def test_categories_are_drawn_early_and_late_with_those_of_people(table):
+    fig = figures.human_categories(table)
+    assert titles(fig) == ["600 ms", "1000 ms"]
+    (points,) = drawn(fig.axes[0], color=INK)
+    expected = rows(table, "human", "human_category_accuracy", x=600.0).query("seed == 0").value.tolist()
+    assert points[:, 0].tolist() == pytest.approx(expected)
 
 
 def test_bands_are_one_standard_error_to_both_sides(table):
@@ -202,8 +231,7 @@ def test_claims_have_a_row_per_measurement_and_a_color_per_verdict(table):
     supported = [xy for ax in fig.axes for xy in drawn(ax, VERDICTS["supported"])]
     wanted = measured[measured.verdict == "supported"].effect
     assert sorted(float(xy[0, 0]) for xy in supported) == pytest.approx(sorted(wanted))
-    with pytest.raises(InputError, match="no claim has been measured"):
-        figures.claims(found.assign(effect=np.nan))
+    refused("no claim has been measured", figures.claims, found.assign(effect=np.nan))
 
 
 def test_a_cell_of_a_schedule_is_the_fuller_the_closer_to_the_final_activation():
@@ -213,8 +241,7 @@ def test_a_cell_of_a_schedule_is_the_fuller_the_closer_to_the_final_activation()
     assert np.asarray(mesh.get_array())[..., 3] == pytest.approx(shades.T)
     assert to_hex(np.asarray(mesh.get_array())[0, 2]) == CASCADED
     assert len(fig.data) == 12
-    with pytest.raises(InputError, match="no schedules to draw"):
-        figures.schedules({})
+    refused("no schedules to draw", figures.schedules, {})
 
 
 def test_a_gallery_keeps_the_pixels_of_its_images():
@@ -224,8 +251,7 @@ def test_a_gallery_keeps_the_pixels_of_its_images():
     assert len(images) == 10
     assert all(image.get_interpolation() == "none" for image in images)
     assert np.array_equal(images[3].get_array(), np.repeat(pixels[3].transpose(1, 2, 0), 3, axis=2))
-    with pytest.raises(InputError, match="no images to draw"):
-        figures.gallery({"fastest": (pixels[:0], [])})
+    refused("no images to draw", figures.gallery, {"fastest": (pixels[:0], [])})
 
 
 def test_noises_are_rows_of_frames_on_one_photograph():
@@ -262,8 +288,11 @@ def many(table):
         lambda table: figures.persistent_noise(table),
         lambda table: figures.claims(evaluate(table)),
         lambda table: figures.gallery({"slowest": (np.zeros((10, 3, 8, 8), np.uint8), ["automobile, never"] * 10)}),
+        figures.human_curves,
+        figures.human_fit,
+        figures.human_categories,
     ],
-    ids=["labels", "legend", "panels", "dots", "claims", "gallery"],
+    ids=["labels", "legend", "panels", "dots", "claims", "gallery", "people", "difference", "categories"],
 )
 def test_no_text_leaves_the_figure_or_covers_another(table, draw, monkeypatch):
     fig, texts = draw(table), {}
@@ -323,11 +352,3 @@ def test_things_that_are_spread_never_overlap_and_keep_their_order(things):
 )
 def test_things_are_spread_by_hand(wanted, sizes, placed):
     assert spread(wanted, sizes, 0, 10) == pytest.approx(placed)
-
-
-def test_a_method_has_the_same_color_in_every_figure(table):
-    alone = figures.accuracy_per_step(table[(table.method == "cascaded-ce") & (table.time == "coarse")])
-    assert to_hex(alone.axes[0].lines[0].get_color()) == color("cascaded-ce", None)
-    assert len({color(*key) for key in METHODS}) == len(METHODS)
-    label = alone.axes[0].texts[-1]
-    assert label.get_color() == text_color(PALETTE[2])

@@ -26,8 +26,11 @@ def begun(run, folder, **options):
     return folder
 
 
-def test_a_run_starts_from_the_weights_it_is_given_and_stores_their_digest(tiny_run, tmp_path):
-    first = tiny_run()
+@pytest.mark.parametrize("saved", [False, True], ids=["run", "saved network"])
+def test_a_run_starts_from_the_weights_it_is_given_and_stores_their_digest(tiny_run, tmp_path, saved):
+    first = tmp_path / "saved" if saved else tiny_run()
+    if saved:
+        cascaded.load(tiny_run()).save_pretrained(first)
     after, before = load_run(begun(first, tmp_path / "0")), load_run(first)
     for (name, mine), theirs in zip(after.net.named_parameters(), before.net.parameters(), strict=True):
         assert torch.allclose(mine, theirs, atol=1e-3), name
@@ -35,14 +38,6 @@ def test_a_run_starts_from_the_weights_it_is_given_and_stores_their_digest(tiny_
     assert before.config.init_from is None
     drawn = load_run(tiny_run(lr=1e-6))
     assert not torch.allclose(next(drawn.net.parameters()), next(before.net.parameters()), atol=1e-3)
-
-
-def test_a_run_starts_from_a_saved_network(tiny_run, tmp_path):
-    cascaded.load(tiny_run()).save_pretrained(tmp_path / "saved")
-    after = load_run(begun(tmp_path / "saved", tmp_path / "0"))
-    before = load_run(tmp_path / "saved")
-    assert after.config.init_from == before.weights == weights_digest(tmp_path / "saved")
-    assert torch.allclose(next(after.net.parameters()), next(before.net.parameters()), atol=1e-3)
 
 
 def test_cross_entropy_starts_with_the_statistics_of_the_last_step_only(tiny_run, tmp_path):

@@ -69,10 +69,6 @@ def contents(place):
     return {name: content for name, content in files.items() if not name.name.startswith(".")}
 
 
-def leftovers(place):
-    return list(place.rglob("*.part"))
-
-
 @pytest.fixture(autouse=True)
 def _drawn_fast(monkeypatch):
     """Coarse PNG files, and whole fonts in PDF files: cutting them takes longer than drawing."""
@@ -105,7 +101,7 @@ def test_an_analysis_killed_at_drawn_moments_leaves_whole_files_and_ends_the_sam
         assert contents(place).items() <= whole.items(), at
         run(words)
         assert contents(place) == whole, at
-        assert not leftovers(place), at
+        assert not list(place.rglob("*.part")), at
 
 
 def test_a_report_killed_at_drawn_moments_leaves_the_old_page_or_the_new_one_and_ends_the_same(runs, tmp_path):
@@ -130,4 +126,4 @@ def test_a_report_killed_at_drawn_moments_leaves_the_old_page_or_the_new_one_and
         assert now == before, at  # the figures are the same in both
         run([*words, "A newer page"])
         assert contents(out) == whole, at
-        assert not leftovers(out), at
+        assert not list(out.rglob("*.part")), at

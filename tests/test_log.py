@@ -1,16 +1,15 @@
 """What a run logs."""
 
-import importlib.util
-from dataclasses import replace
+import sys
 
 import pytest
 
 from cascaded import RunConfig
-from cascaded.errors import InputError
 from cascaded.training.config import ExecutionConfig
 from cascaded.training.log import summarize
 from cascaded.training.loop import train
 from cascaded.training.runs import read_metrics
+from tests.refused import refused
 
 TINY = RunConfig(width=2, epochs=2, batch_size=32, lr=0.05, max_images=64, lam=(1.0, 0.0))
 
@@ -28,31 +27,16 @@ def test_a_line_an_epoch_where_there_is_no_terminal(tmp_path, capsys):
     assert "validation" in lines[0]
     assert "test" in lines[1]
     assert "test" not in lines[0]
+    assert [(line["lr"], line["lam"]) for line in read_metrics(tmp_path)] == [(0.05, 1.0), (0.05, 0.0)]
     for line, metrics in zip(lines, read_metrics(tmp_path), strict=True):
         assert f", loss {metrics['loss'] / 9:.3f} per step, " in line  # metrics.jsonl has the sum over nine steps
 
 
-def test_the_loss_of_the_last_step_alone_is_shown_as_it_is(tmp_path, capsys):
-    train(replace(TINY, method="cascaded-ce", lam=None), tmp_path, ExecutionConfig("cpu"))
-    line = capsys.readouterr().err.splitlines()[0]
-    assert f", loss {read_metrics(tmp_path)[0]['loss']:.3f}, " in line
-
-
-def test_metrics_tell_the_rate_and_the_lambda_that_the_epoch_ended_with(tmp_path):
-    train(TINY, tmp_path, ExecutionConfig("cpu"))
-    assert [(line["lr"], line["lam"]) for line in read_metrics(tmp_path)] == [(0.05, 1.0), (0.05, 0.0)]
-
-
-@pytest.mark.skipif(
-    not importlib.util.find_spec("tensorboard"),
-    reason="tensorboard is not installed: pip install 'cascaded[tensorboard]'",
-)
 @pytest.mark.filterwarnings("ignore")  # of tensorboard's own reader
 def test_tensorboard_reads_the_same_numbers(tmp_path):
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")  # of cascaded[tensorboard]
     train(TINY, tmp_path, ExecutionConfig("cpu", tensorboard=True))
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events = reader.EventAccumulator(str(tmp_path / "tensorboard"))
     events.Reload()
     metrics = read_metrics(tmp_path)
     assert [each.value for each in events.Scalars("loss")] == pytest.approx([line["loss"] for line in metrics])
@@ -61,7 +45,7 @@ def test_tensorboard_reads_the_same_numbers(tmp_path):
 
 
 def test_tensorboard_that_is_not_there_is_said_in_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
-    with pytest.raises(InputError, match=r"pip install 'cascaded\[tensorboard\]'"):
-        train(TINY, tmp_path / "0", ExecutionConfig("cpu", tensorboard=True))
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    execution = ExecutionConfig("cpu", tensorboard=True)
+    refused(r"pip install 'cascaded\[tensorboard\]'", train, TINY, tmp_path / "0", execution)
     assert not (tmp_path / "0").exists()

@@ -13,6 +13,8 @@ import cascaded
 from cascaded.bench.loop import TimeMajorLoop
 from tests.drawn import disturb, images, kernels, networks
 
+some_times = st.one_of(st.none(), st.integers(1, 6))
+
 
 def gradients(net):
     return {name: p.grad for name, p in net.named_parameters()}
@@ -48,7 +50,7 @@ def assert_trained_alike(net, loop, x, **how):
 
 
 @settings(max_examples=25)
-@given(networks(), kernels, st.integers(1, 8), st.one_of(st.none(), st.integers(1, 6)), st.integers(5, 9))
+@given(networks(), kernels, st.integers(1, 8), some_times, st.integers(5, 9))
 def test_training_equals_the_loop(net, kernel, steps, time, size):
     loop = TimeMajorLoop(net)
     assert_trained_alike(net, loop, images(net, size=size, time=time), kernel=kernel, steps=steps)
@@ -66,14 +68,7 @@ def test_training_equals_the_loop_when_steps_and_inputs_change_between_calls(net
 
 
 @settings(max_examples=25)
-@given(
-    networks(),
-    kernels,
-    kernels,
-    st.integers(1, 8),
-    st.one_of(st.none(), st.integers(1, 6)),
-    st.one_of(st.none(), st.integers(1, 6)),
-)
+@given(networks(), kernels, kernels, st.integers(1, 8), some_times, some_times)
 def test_evaluation_equals_the_loop_whatever_it_was_trained_on(net, trained, kernel, steps, trained_time, time):
     net(images(net, time=trained_time, seed=2), kernel=trained, steps=trained_time or 5)
     net.eval()
@@ -102,9 +97,8 @@ def test_in_single_precision_outputs_equal_the_loops(make, training):
 def gradient_and_pattern(net, module, x):
     """The gradient in one vector, and which units are on: at the edge of a rectifier the gradient jumps."""
     on = []
-    hooks = [
-        m.register_forward_hook(lambda m, args, out: on.append(out > 0)) for m in net.modules() if type(m) is nn.ReLU
-    ]
+    rectifiers = [m for m in net.modules() if type(m) is nn.ReLU]
+    hooks = [m.register_forward_hook(lambda m, args, out: on.append(out > 0)) for m in rectifiers]
     hooks += [b.register_forward_hook(lambda m, args, out: on.append(out[0].frames > 0)) for b in net.blocks]
     net.zero_grad()
     trace = module(x)

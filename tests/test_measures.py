@@ -57,29 +57,19 @@ def test_typical_are_the_digits_with_little_clutter(tmp_path):
 
 
 @needs_real(CSCORES, COUNTS)
+@pytest.mark.parametrize("data", ["cifar10", "cifar10-sample"])
 @pytest.mark.parametrize("split", ["test", "validation"])
-def test_judgements_are_those_of_the_rows_and_of_no_other_order(tmp_path, monkeypatch, split):
+def test_judgements_are_those_of_the_rows_and_of_no_other_order(tmp_path, monkeypatch, data, split):
     monkeypatch.setenv("CASCADED_DATA", REAL)
     rows = np.arange(40)[::-1] * 7 + 3
-    scores = np.load(f"{REAL}/cifar10-cscores-orig-order.npz", allow_pickle=False)
-    labels = human_counts(rows).argmax(axis=1) if split == "test" else scores["labels"][rows].astype(np.int64)
-    trace = replace(made_trace(data="cifar10", split=split, classes=10, indices=rows), labels=labels)
+    name, labels, expected = "human agreement", human_counts(rows).argmax(axis=1), human_agreement(human_counts(rows))
+    if (data, split) == ("cifar10", "validation"):  # all images of the sample are test images
+        scores = np.load(f"{REAL}/cifar10-cscores-orig-order.npz", allow_pickle=False)
+        name, labels, expected = "C-score", scores["labels"][rows].astype(np.int64), scores["scores"][rows]
+    trace = replace(made_trace(data=data, split=split, classes=10, indices=rows), labels=labels)
     measures = typicality(found(tmp_path, trace))
-    name, expected = "C-score", scores["scores"][rows]
-    if split == "test":
-        name, expected = "human agreement", human_agreement(human_counts(rows))
+    assert measures.keys() == {name}
     assert np.array_equal(measures[name], expected)
-    with pytest.warns(CascadedWarning, match="in their original order"):
-        assert typicality(found(tmp_path / "other", replace(trace, labels=(labels + 3) % 10))) == {}
-
-
-@needs_real(COUNTS)
-@pytest.mark.parametrize("split", ["test", "validation"])
-def test_the_cifar10_sample_has_the_human_agreement_of_its_rows_in_the_test_set(tmp_path, monkeypatch, split):
-    monkeypatch.setenv("CASCADED_DATA", REAL)
-    rows = np.arange(40)[::-1] * 7 + 3
-    made = made_trace(data="cifar10-sample", split=split, classes=10, indices=rows)
-    trace = replace(made, labels=human_counts(rows).argmax(axis=1))
-    measures = typicality(found(tmp_path, trace))
-    assert measures.keys() == {"human agreement"}
-    assert np.array_equal(measures["human agreement"], human_agreement(human_counts(rows)))
+    if data == "cifar10":
+        with pytest.warns(CascadedWarning, match="in their original order"):
+            assert typicality(found(tmp_path / "other", replace(trace, labels=(labels + 3) % 10))) == {}

@@ -87,23 +87,19 @@ def test_exponential_smoothing_approaches_the_serial_network():
 
 
 def test_after_settling_nothing_changes_and_nothing_is_computed(monkeypatch):
+    assert cascaded.resnet18(width=2).settle_steps == 9
     net = trained(cascaded.resnet((2,), width=4))
     frames = []
-    monkeypatch.setattr(
-        nn.Conv2d,
-        "forward",
-        lambda self, x: (frames.append(len(x)), nn.functional.conv2d(x, self.weight, None, self.stride, self.padding))[
-            1
-        ],
-    )
+
+    def counted(self, x):
+        frames.append(len(x))
+        return nn.functional.conv2d(x, self.weight, None, self.stride, self.padding)
+
+    monkeypatch.setattr(nn.Conv2d, "forward", counted)
     trace = net(images(net, batch=1), steps=100)
     assert all(torch.equal(later, trace[2]) for later in trace[3:])
     # stem, then for each of the two convolutions of a block: rest, and its distinct steps
     assert frames == [1, 1, 1, 1, 1, 1, 1, 2, 2]
-
-
-def test_resnet18_settles_at_step_nine():
-    assert cascaded.resnet18(width=2).settle_steps == 9
 
 
 # --- causality
@@ -171,9 +167,8 @@ def test_under_a_one_step_delay_the_first_read_out_hears_blocks_only_at_rest():
         at_rest = torch.zeros_like(z[:1])
         for layer in block.branch:
             if isinstance(layer, cascaded.TimeBatchNorm):
-                at_rest = nn.functional.batch_norm(
-                    at_rest, layer.running_mean[0], layer.running_var[0], layer.weight[0], layer.bias[0], eps=layer.eps
-                )
+                fields = (layer.running_mean[0], layer.running_var[0], layer.weight[0], layer.bias[0])
+                at_rest = nn.functional.batch_norm(at_rest, *fields, eps=layer.eps)
             else:
                 at_rest = layer(at_rest)
         z = torch.relu(z + at_rest)

@@ -9,26 +9,18 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cascaded.data.geometry import blur, tiles, turn
-from cascaded.data.noise import (
-    KNOWN,
-    Focus,
-    Occlusion,
-    Perlin,
-    Resolution,
-    Rotation,
-    Translation,
-    TranslationWalk,
-    folded,
-    make_noise,
-)
+from cascaded.data import noise as noises
+from cascaded.data.augment import Augment, normalize
+from cascaded.data.geometry import LUMINANCE, blur, gray, tiles, turn
+from cascaded.data.gray import Gray
 from cascaded.data.perlin import highest, perlin
 from cascaded.data.sampling import uniform
 from cascaded.traces.config import RecordingConfig
 from tests.refused import refused
 
 CPU = torch.device("cpu")
-each_noise = pytest.mark.parametrize("noise", KNOWN.values(), ids=KNOWN)
+OF_TIME = {name: noise for name, noise in noises.KNOWN.items() if not noise.of_pixels}
+each_noise = pytest.mark.parametrize("noise", OF_TIME.values(), ids=OF_TIME)
 
 
 def seeded(seed=0):
@@ -73,15 +65,10 @@ def test_images_of_the_usual_sizes_are_changed(noise, side):
 
 
 @each_noise
-def test_an_augmentation_is_a_film_of_one_frame(noise):
-    images = some()
-    assert torch.equal(noise(images, seeded(4)), noise.film(images, 1, seeded(4))[0])
-
-
-@each_noise
-def test_the_generator_is_the_only_source_of_randomness(noise):
+def test_an_augmentation_is_a_film_of_one_frame_and_the_generator_is_the_only_source_of_randomness(noise):
     images, before, state = some(), some(), torch.get_rng_state()
     first = noise.film(images, 3, seeded(7))
+    assert torch.equal(noise(images, seeded(4)), noise.film(images, 1, seeded(4))[0])
     assert torch.equal(noise.film(images, 3, seeded(7)), first)
     assert not torch.equal(noise.film(images, 3, seeded(8)), first)
     assert torch.equal(torch.get_rng_state(), state)
@@ -92,7 +79,7 @@ def test_the_generator_is_the_only_source_of_randomness(noise):
 def test_every_image_and_every_step_has_its_own_draw(noise):
     same = some(1).expand(12, 3, 32, 32)
     film = noise.film(same, 12, seeded())
-    sorts = 2 if isinstance(noise, Resolution) else 12 - 3  # two factors; a place may come twice
+    sorts = 2 if isinstance(noise, noises.Resolution) else 12 - 3  # two factors; a place may come twice
     assert len(film[0].flatten(1).unique(dim=0)) >= sorts
     assert len(film[:, 0].flatten(1).unique(dim=0)) >= min(sorts, 6)  # a walk also goes back
 
@@ -121,17 +108,20 @@ def test_images_that_cannot_be_spoiled_are_named(noise, images, steps, sentence)
 @pytest.mark.parametrize(
     ("text", "noise"),
     [
-        ("perlin", Perlin(frequency=5, cover=0.4)),
-        ("focus:sigma=2", Focus(patch=16, sigma=2)),
-        ("focus:patch=8,sigma=0", Focus(patch=8, sigma=0)),
-        ("resolution:factors=1+2+4", Resolution((1, 2, 4))),
-        ("perlin:frequency=3", Perlin(frequency=3)),
-        ("rotation:degrees=30,edges=repeat", Rotation(30, "repeat")),
-        ("translation-walk:step=2,edges=repeat", TranslationWalk(edges="repeat", step=2)),
+        ("perlin", noises.Perlin(frequency=5, cover=0.4)),
+        ("focus:sigma=2", noises.Focus(patch=16, sigma=2)),
+        ("focus:patch=8,sigma=0", noises.Focus(patch=8, sigma=0)),
+        ("resolution:factors=1+2+4", noises.Resolution((1, 2, 4))),
+        ("perlin:frequency=3", noises.Perlin(frequency=3)),
+        ("rotation:degrees=30,edges=repeat", noises.Rotation(30, "repeat")),
+        ("translation-walk:step=2,edges=repeat", noises.TranslationWalk(edges="repeat", step=2)),
+        ("gray", Gray()),
+        ("gray:sd=0.04", Gray(sd=(0.04,))),
+        ("gray:sd=0+0.16,sigma=3,side=190", Gray((0.0, 0.16), (3.0,), 190)),
     ],
 )
 def test_noises_are_made_by_name_and_options(text, noise):
-    assert make_noise(text) == noise
+    assert noises.make_noise(text) == noise
     assert all(char.isalnum() or char in "_.-" for char in RecordingConfig(noise=text, protocol="persistent").name)
 
 
@@ -157,24 +147,20 @@ def test_noises_are_made_by_name_and_options(text, noise):
         ("translation:reach=64", "reach is 64"),
         ("translation-walk:step=-1", "step is -1"),
         ("rotation:degrees=-60", "degrees is -60"),
+        ("gray:sd=2", "sd is 2.0: give a number from 0 to 1"),
+        ("gray:sigma=40", "sigma is 40.0: give a number from 0 to 32"),
+        ("gray:sigma=", "'' is not a value: give one such as 0.0"),
+        ("gray:side=0", "side is 0: give at least 1"),
     ],
 )
 def test_noises_and_options_that_do_not_exist_are_named(text, sentence):
-    refused(sentence, make_noise, text)
-
-
-def test_no_factors_are_refused():
-    refused("factors are", Resolution, factors=())
+    refused(sentence, noises.make_noise, text)
 
 
 # --- focus, occlusion
 
 
-@given(
-    size=st.tuples(st.integers(1, 12), st.integers(1, 12)),
-    sigma=st.floats(0.1, 6),
-    seed=st.integers(0, 2**16),
-)
+@given(size=st.tuples(st.integers(1, 12), st.integers(1, 12)), sigma=st.floats(0.1, 6), seed=st.integers(0, 2**16))
 def test_the_blur_is_a_correlation_with_the_gaussian_over_each_pixel(size, sigma, seed):
     image = some(1, 1, *size, seed=seed, dtype=torch.float64)[0, 0]
     radius = max(0, math.ceil(3 * sigma - 0.5))
@@ -185,7 +171,8 @@ def test_the_blur_is_a_correlation_with_the_gaussian_over_each_pixel(size, sigma
     np.testing.assert_allclose(blur(image, sigma).numpy(), reference, atol=1e-12)
 
 
-def test_half_a_pixel_is_the_kernel_of_the_reference_code():
+def test_half_a_pixel_is_the_kernel_of_the_reference_code_and_no_blur_at_all_is_the_image():
+    assert torch.equal(blur(some(), 0), some())
     spot = torch.zeros(5, 5, dtype=torch.float64)
     spot[2, 2] = 1
     one = np.diff(scipy.stats.norm.cdf(np.linspace(-3, 3, 4)))  # as published: three bins over six deviations
@@ -193,15 +180,11 @@ def test_half_a_pixel_is_the_kernel_of_the_reference_code():
     np.testing.assert_allclose(one / one.sum(), [0.1577, 0.6845, 0.1577], atol=1e-4)
 
 
-def test_no_blur_at_all_is_the_image():
-    assert torch.equal(blur(some(), 0), some())
-
-
 @pytest.mark.parametrize(("height", "width", "size"), [(32, 32, 16), (8, 8, 4), (9, 20, 4), (64, 64, 32)])
 def test_focus_is_sharp_in_one_square_and_blurred_elsewhere(height, width, size):
     images = some(2, 3, height, width)
     blurred = blur(images, max(0.5, min(height, width) / 64))
-    for frame in Focus().film(images, 3, seeded()):
+    for frame in noises.Focus().film(images, 3, seeded()):
         sharp = (frame == images).all(1)
         assert all(is_square(mask, size) for mask in sharp)
         outside = ~sharp[:, None].expand_as(frame)
@@ -211,7 +194,7 @@ def test_focus_is_sharp_in_one_square_and_blurred_elsewhere(height, width, size)
 @pytest.mark.parametrize(("height", "width", "size"), [(32, 32, 16), (8, 8, 4), (9, 20, 4)])
 def test_occlusion_covers_one_square_and_nothing_else(height, width, size):
     images = some(2, 3, height, width)
-    for frame in Occlusion().film(images, 3, seeded()):
+    for frame in noises.Occlusion().film(images, 3, seeded()):
         covered = (frame == 0).all(1)
         assert all(is_square(mask, size) for mask in covered)
         outside = ~covered[:, None].expand_as(frame)
@@ -219,7 +202,7 @@ def test_occlusion_covers_one_square_and_nothing_else(height, width, size):
 
 
 def test_patches_are_at_every_place_that_fits():
-    film = Occlusion().film(torch.ones(50, 1, 4, 6), 40, seeded()).flatten(0, 1).squeeze(1)
+    film = noises.Occlusion().film(torch.ones(50, 1, 4, 6), 40, seeded()).flatten(0, 1).squeeze(1)
     corners = {tuple((frame == 0).nonzero()[0].tolist()) for frame in film}
     assert corners == {(y, x) for y in range(3) for x in range(5)}
 
@@ -257,13 +240,13 @@ def test_two_matrix_products_are_perlin_noise(cells, height, width):
 @given(size=st.tuples(st.integers(1, 12), st.integers(1, 12)), cover=st.floats(0, 1), seed=st.integers(0, 2**16))
 def test_perlin_covers_exactly_its_part_of_the_pixels(size, cover, seed):
     height, width = size
-    film = Perlin(cover=cover).film(torch.ones(2, 3, height, width), 2, seeded(seed))
+    film = noises.Perlin(cover=cover).film(torch.ones(2, 3, height, width), 2, seeded(seed))
     assert ((film == 0).sum(dim=(-2, -1)) == round(cover * height * width)).all()
 
 
 def test_perlin_leaves_the_other_60_per_cent_alone_in_all_channels():
     images = some(4) + 3
-    frame = Perlin()(images, seeded())
+    frame = noises.Perlin()(images, seeded())
     lost = (frame == 0).all(1, keepdim=True).expand_as(frame)
     assert (lost.sum(dim=(-2, -1)) == 410).all()  # of 1024
     assert torch.equal(frame[~lost], images[~lost])
@@ -277,7 +260,7 @@ def test_the_highest_pixels_are_ranked_even_where_they_are_equal():
 
 def test_blots_are_larger_than_a_pixel():
     """Gradient noise is smooth: a neighbor is mostly covered alike, which is not so of pixels drawn one by one."""
-    lost = Perlin()(torch.ones(50, 1, 32, 32), seeded()) == 0
+    lost = noises.Perlin()(torch.ones(50, 1, 32, 32), seeded()) == 0
     alike = (lost[..., 1:] == lost[..., :-1]).float().mean()
     assert alike > 0.8  # 0.52 if independent
 
@@ -302,8 +285,9 @@ def test_a_tile_is_its_mean_also_where_tiles_do_not_divide_the_image(size, facto
 
 @pytest.mark.parametrize("factors", [(2, 4), (1, 2, 4)])
 def test_resolution_draws_its_factors_equally_often(factors):
+    refused("factors are", noises.Resolution, factors=())
     images = some(1, 1, 8, 8).expand(20, 1, 8, 8)
-    film = Resolution(factors).film(images, 60, seeded())
+    film = noises.Resolution(factors).film(images, 60, seeded())
     counts = [(film == tiles(images, factor)).flatten(2).all(2).sum() for factor in factors]
     assert sum(counts) == 1200
     assert all(abs(count - 1200 / len(factors)) < 80 for count in counts)
@@ -313,7 +297,7 @@ def test_resolution_draws_its_factors_equally_often(factors):
 
 
 def test_positions_are_uniform_and_those_of_consecutive_frames_are_independent():
-    down, right = Translation().positions(torch.zeros(17 * 17 * 40, 1, 32, 32), 2, seeded())
+    down, right = noises.Translation().positions(torch.zeros(17 * 17 * 40, 1, 32, 32), 2, seeded())
     assert down.unique().tolist() == right.unique().tolist() == list(range(-8, 9))
     for first, second in ((down[0], down[1]), (right[0], right[1]), (down[0], right[0])):
         pairs = torch.bincount((first + 8) * 17 + second + 8, minlength=289).double()
@@ -324,7 +308,7 @@ def test_positions_are_uniform_and_those_of_consecutive_frames_are_independent()
 
 @pytest.mark.parametrize(("side", "reach", "step"), [(32, 8, 1), (8, 2, 1), (224, 56, 7), (64, 16, 2)])
 def test_a_walk_stays_in_reach_and_takes_steps_of_its_size(side, reach, step):
-    walk = TranslationWalk().positions(torch.zeros(20, 1, side, side), 300, seeded())
+    walk = noises.TranslationWalk().positions(torch.zeros(20, 1, side, side), 300, seeded())
     moves = walk.diff(dim=1).abs()
     assert walk.abs().max() == reach
     assert moves.max() == step
@@ -334,7 +318,7 @@ def test_a_walk_stays_in_reach_and_takes_steps_of_its_size(side, reach, step):
 
 def test_every_frame_of_a_walk_is_equally_likely_anywhere():
     each = 2000
-    walk = TranslationWalk().positions(torch.zeros(5 * each, 1, 8, 8), 12, seeded())
+    walk = noises.TranslationWalk().positions(torch.zeros(5 * each, 1, 8, 8), 12, seeded())
     for place in range(-2, 3):
         counts = (walk == place).sum(-1)
         assert ((counts - each).abs() < 5 * each**0.5).all()
@@ -350,10 +334,10 @@ def test_a_folded_walk_is_thrown_back_step_by_step(start, moves):
         if abs(here) > reach:
             wall = math.copysign(n / 2, here)
             here, heading = round(2 * wall - here), -heading
-        assert folded(torch.tensor(free), reach).item() == here
+        assert noises.folded(torch.tensor(free), reach).item() == here
 
 
-@pytest.mark.parametrize("kind", [Translation, TranslationWalk])
+@pytest.mark.parametrize("kind", [noises.Translation, noises.TranslationWalk])
 @pytest.mark.parametrize(("edges", "mode"), [("reflect", "reflect"), ("repeat", "replicate")])
 def test_translation_is_a_slice_of_the_continued_image(kind, edges, mode):
     images, noise = some(3), kind(edges=edges)
@@ -382,11 +366,7 @@ def test_quarter_turns_are_exact():
     torch.testing.assert_close(turned[1], images[1].rot90(2, (-2, -1)))
 
 
-@given(
-    size=st.tuples(st.integers(2, 12), st.integers(2, 12)),
-    degrees=st.floats(-60, 60),
-    seed=st.integers(0, 2**16),
-)
+@given(size=st.tuples(st.integers(2, 12), st.integers(2, 12)), degrees=st.floats(-60, 60), seed=st.integers(0, 2**16))
 @pytest.mark.parametrize(("edges", "mode"), [("reflect", "mirror"), ("repeat", "nearest")])
 def test_a_turn_is_scipys(size, degrees, seed, edges, mode):
     image = some(1, 1, *size, seed=seed, dtype=torch.float64)
@@ -397,9 +377,59 @@ def test_a_turn_is_scipys(size, degrees, seed, edges, mode):
 
 def test_angles_reach_sixty_degrees_either_way_and_no_further():
     ramp = torch.linspace(0, 1, 33).expand(1000, 1, 33, 33)  # at the center, its slope tells the angle
-    film = Rotation()(ramp, seeded())[:, 0]
+    film = noises.Rotation()(ramp, seeded())[:, 0]
     right, down = film[:, 16, 17] - film[:, 16, 15], film[:, 17, 16] - film[:, 15, 16]
     degrees = torch.rad2deg(torch.atan2(-down, right))
     assert -60.01 < degrees.min() < -59
     assert 59 < degrees.max() < 60.01
     assert abs(degrees.mean()) < 4
+
+
+# --- gray
+
+
+def rgb(batch=3, height=32, width=32, seed=1):
+    """Pixels from 0 to 1."""
+    return torch.rand(batch, 3, height, width, generator=seeded(seed))
+
+
+def test_gray_is_the_luminance_in_every_channel():
+    images = rgb()
+    film = Gray().film(images, 2, seeded())
+    expected = (images * torch.tensor(LUMINANCE).view(3, 1, 1)).sum(1, keepdim=True)
+    torch.testing.assert_close(film, expected.expand(2, 3, 3, 32, 32))
+    assert torch.equal(gray(images[:, :1]), images[:, :1])
+    refused("images have 2 channels, gray is made of 1 or 3: give RGB images", gray, images[:, :2])
+
+
+def test_pixel_noise_has_its_standard_deviation_and_is_the_same_in_all_channels():
+    images = torch.full((4, 3, 64, 64), 0.5)
+    film = Gray(sd=(0.04,)).film(images, 3, seeded())
+    assert torch.equal(film[:, :, 0], film[:, :, 2])
+    assert film[:, :, 0].std(correction=0) == pytest.approx(0.04, rel=0.02)
+    assert film[:, :, 0].mean() == pytest.approx(0.5, abs=0.002)
+    assert not torch.equal(film[0], film[1])
+    assert Gray(sd=(1.0,)).film(images, 1, seeded()).aminmax() == (0, 1)
+
+
+@pytest.mark.parametrize(("side", "size", "pixels"), [(32, 32, 3.0), (190, 32, 3 * 32 / 190), (32, 64, 6.0)])
+def test_sigma_is_in_pixels_of_an_image_with_that_side(side, size, pixels):
+    images = rgb(height=size, width=size)
+    film = Gray(sigma=(3.0,), side=side).film(images, 1, seeded())
+    torch.testing.assert_close(film[0, :, :1], blur(gray(images), pixels))
+
+
+def test_of_several_levels_every_frame_has_one():
+    images = rgb(1).expand(200, -1, -1, -1)
+    levels = [Gray(sigma=(sigma,)).film(images[:1], 1, seeded())[0, 0] for sigma in (0.0, 1.0, 3.0)]
+    film = Gray(sigma=(0.0, 1.0, 3.0)).film(images, 2, seeded()).flatten(0, 1)
+    counts = [sum(torch.equal(frame, level) for frame in film) for level in levels]
+    assert sum(counts) == 400
+    assert min(counts) > 90
+
+
+def test_as_an_augmentation_it_comes_before_normalizing():
+    images, mean, std = (255 * rgb()).byte(), [0.5, 0.4, 0.3], [0.2, 0.3, 0.25]
+    augment = Augment(pad=0, flip=False, cutout=0, noise=Gray(sd=(0.1,)))
+    expected = normalize(Gray(sd=(0.1,))(images.float() / 255, seeded()), mean, std)
+    torch.testing.assert_close(augment(images, mean, std, seeded()), expected)

@@ -1,12 +1,15 @@
 """Parquet files and the hub; responses of the hub are made from Parquet files, so that tests need no network."""
 
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
 
 import datasets
 import huggingface_hub
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -21,10 +24,13 @@ PNGS = [encoded(picture(seed)) for seed in range(6)]
 
 
 def test_rows_come_in_their_order_with_their_pixels(tmp_path):
-    images = load(parquet_file(tmp_path / "mine.parquet", PNGS, [2, 0, 1, 1, 0, 2], ["x", "y", "z"]))
+    file = parquet_file(tmp_path / "mine.parquet", PNGS, [2, 0, 1, 1, 0, 2], ["x", "y", "z"])
+    images = load(file)
     assert images.classes == ("x", "y", "z")
     assert images.labels.tolist() == [2, 0, 1, 1, 0, 2]
     assert all(torch.equal(images.images[row].permute(1, 2, 0), torch.from_numpy(picture(row))) for row in range(6))
+    refused("has no split 'test', there are train", load, file, "test")  # one file is not both
+    assert len(load(file.rename(tmp_path / "test-0-of-1.parquet"), "test")) == 6
 
 
 def test_files_of_a_split_are_read_one_after_the_other_wherever_they_are(tmp_path):
@@ -44,12 +50,6 @@ def test_undeclared_labels_have_the_same_numbers_in_every_split(tmp_path):
     assert load(tmp_path / "set", "test").labels.tolist() == [2, 2, 1]
     numbers = load(parquet_file(tmp_path / "numbers.parquet", PNGS[:3], [1, 0, 1]))
     assert numbers.classes == ("0", "1")
-
-
-def test_one_file_is_not_both_training_and_test_set(tmp_path):
-    file = parquet_file(tmp_path / "mine.parquet", PNGS, [0] * 6, ["x"])
-    refused("has no split 'test', there are train", load, file, "test")
-    assert len(load(file.rename(tmp_path / "test-0-of-1.parquet"), "test")) == 6
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,6 @@ def test_a_pickle_is_refused_whatever_it_is_called_and_does_not_run(name, tmp_pa
 
 
 def test_a_row_that_only_names_a_file_is_not_followed(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
     (tmp_path / "secret.png").write_bytes(PNGS[0])
     rows = pa.table({"img": [{"bytes": None, "path": str(tmp_path / "secret.png")}]})
@@ -117,8 +115,11 @@ def hub(monkeypatch, tmp_path):
     return state
 
 
-def test_a_data_set_of_the_hub_is_streamed_at_the_version_that_the_key_names(hub):
+def test_a_data_set_of_the_hub_is_streamed_at_the_version_that_the_key_names(hub, monkeypatch):
+    seen, decode = [], sys.modules["cascaded.data.build"].decode
+    monkeypatch.setattr("cascaded.data.build.decode", lambda *given: seen.append(1) or decode(*given))
     images = load("someone/letters:small", classes=["c", "a"])
+    assert len(seen) == 2  # other rows are not decoded
     assert hub.opened == [("someone/letters", "small", "1" * 40, True)]
     assert images.labels.tolist() == [1, 0]
     assert images.indices.tolist() == [0, 2]
@@ -147,37 +148,25 @@ def test_validation_and_test_images_from_one_split_differ(hub):
     assert not set(range(*halves[0].indices(10_000))) & set(range(*halves[1].indices(10_000)))
 
 
-def test_only_the_rows_of_wanted_classes_are_decoded(hub, monkeypatch):
-    seen = []
-    decode = sys.modules["cascaded.data.build"].decode
-    monkeypatch.setattr("cascaded.data.build.decode", lambda *given: seen.append(1) or decode(*given))
-    load("someone/letters", classes=["a", "b"])
-    assert len(seen) == 2
-
-
 def test_local_files_come_before_the_hub(hub, tmp_path, monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(tmp_path / "data"))
     parquet_file(tmp_path / "data" / "cifar10" / "train-0-of-1.parquet", PNGS, [0, 1] * 3, ["x", "y"])
     assert load("cifar10").classes == ("x", "y")
     assert not hub.opened
-    parquet_file(tmp_path / "data" / "tinyimagenet" / "valid-0.parquet", PNGS, [0, 1] * 3, ["x", "y"])
-    rows = locate(SOURCES["tinyimagenet-crop"], "test").open(Columns()).rows()
-    assert [row.index for row in rows] == [1, 3, 5]  # a copy of the hub's files counts as the hub's
+
+    def rows(split):
+        return [row.index for row in locate(SOURCES["tinyimagenet-crop"], split).open(Columns()).rows()]
+
+    parquet_file(tmp_path / "data" / "tinyimagenet" / "validation-0.parquet", PNGS, [0, 1] * 3, ["x", "y"])
+    assert (rows("validation"), rows("test")) == ([0, 2, 4], [1, 3, 5])  # a copy of the hub's files counts as the hub's
+    parquet_file(tmp_path / "data" / "tinyimagenet" / "test-0.parquet", PNGS, [0, 1] * 3, ["x", "y"])
+    assert rows("validation") == rows("test") == list(range(6))  # a file for each
 
 
 @pytest.mark.parametrize("settings", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}])
 def test_without_a_network_the_error_is_one_sentence_with_a_fix(settings, tmp_path):
-    program = """
-from cascaded.data import load
-try:
-    load("cifar10")
-except ValueError as output:
-    print(output)
-"""
-    places = {"CASCADED_CACHE": str(tmp_path), "HF_HOME": str(tmp_path), **settings}
-    command, env = [sys.executable, "-c", program], {**os.environ, **places}
+    env = {**os.environ, "CASCADED_CACHE": str(tmp_path), "HF_HOME": str(tmp_path), **settings}
+    command = [sys.executable, "-m", "cascaded", "data", "show", "cifar10"]
     output = subprocess.run(command, capture_output=True, text=True, check=False, env=env, timeout=300)
-    assert output.stdout.startswith("uoft-cs/cifar10 is on the hub, which cannot be reached (")
-    way = "connect, or put train-*.parquet into $CASCADED_DATA/cifar10/, or use --data digits\n"
-    assert output.stdout.endswith(way)
-    assert output.stderr == ""
+    way = r"connect, or put train-\*.parquet into \$CASCADED_DATA/cifar10/, or use --data digits\n"
+    assert re.fullmatch(f"cascaded: uoft-cs/cifar10 is on the hub, which cannot be reached \\(.*: {way}", output.stderr)

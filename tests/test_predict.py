@@ -5,17 +5,23 @@ import json
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 import cascaded
 from cascaded import Pretrained, RunConfig
 from cascaded.cli.predict import predict as command
 from cascaded.cli.predict import printed_steps, table
+from cascaded.data.decode import decode
 from cascaded.errors import InputError
 from cascaded.figures.prediction import drawn_classes, prediction
+from cascaded.runtime.images import SOFTWARE, UserImage, figure_files, find_images, is_figure, on_white, read_image
 from cascaded.runtime.predict import Prediction, predict
 from cascaded.training.run_file import Inputs
 from tests.pictures import encoded, picture
+from tests.refused import refused
 
 CLASSES = ("cat", "dog", "frog", "ship")
 CHANGING = ([0.4, 0.3, 0.2, 0.1], [0.3, 0.6, 0.1, 0.0], [0.05, 0.93, 0.02, 0.0], [0.55, 0.45, 0.0, 0.0])
@@ -28,10 +34,6 @@ def network(channels=3, side=32, method="cascaded-td"):
 
 
 NET = network()
-
-
-def made(*rows, threshold=None):
-    return Prediction(CLASSES, np.array(rows, dtype=np.float32), threshold)
 
 
 @pytest.fixture(scope="module")
@@ -51,21 +53,18 @@ def photo(tmp_path):
 # --- the prediction
 
 
-def test_it_stops_at_the_first_step_above_the_threshold():
-    result = made(*CHANGING, threshold=0.9)
-    assert (result.step, result.label, result.stopped) == (3, "dog", True)
-    assert result.summary() == "predicted dog (0.93) after step 3 of 4"
-
-
-def test_below_the_threshold_the_last_step_counts():
-    result = made(*CHANGING, threshold=0.95)
-    assert (result.step, result.label, result.stopped) == (4, "cat", False)
-    assert result.summary() == "predicted cat (0.55) at the last step, confidence never above 0.95"
-    assert not made([0.5, 0.25, 0.25, 0.0], threshold=0.5).stopped  # equal is not above
-
-
-def test_without_a_threshold_the_last_step_counts():
-    assert made(*CHANGING).summary() == "predicted cat (0.55) at the last step"
+@pytest.mark.parametrize(
+    ("threshold", "step", "label", "summary"),
+    [
+        (0.9, 3, "dog", "predicted dog (0.93) after step 3 of 4"),
+        (0.95, 4, "cat", "predicted cat (0.55) at the last step, confidence never above 0.95"),
+        (None, 4, "cat", "predicted cat (0.55) at the last step"),
+    ],
+)
+def test_it_stops_at_the_first_step_above_the_threshold_or_at_the_last(threshold, step, label, summary):
+    result = Prediction(CLASSES, np.array(CHANGING, dtype=np.float32), threshold)
+    assert (result.step, result.label, result.stopped, result.summary()) == (step, label, step == 3, summary)
+    assert [("stop, above 0.9" in line) for line in table(result, top=3)] == [False, False, threshold == 0.9, False]
 
 
 def test_it_stops_at_the_step_and_class_of_early_exit():
@@ -120,13 +119,6 @@ def test_the_figure_marks_the_stop_and_fades_later_steps():
 # --- the command
 
 
-def test_the_table_has_one_line_per_step_and_marks_the_stop():
-    lines = table(made(*CHANGING, threshold=0.9), top=3)
-    assert [line.split()[:3] for line in lines[:2]] == [["1", "cat", "0.40"], ["2", "dog", "0.60"]]
-    assert lines[0].endswith("dog 0.30  frog 0.20")
-    assert [line for line in lines if "stop, above 0.9" in line] == [lines[2]]
-
-
 def test_of_many_steps_the_table_has_the_changes_and_some_others():
     rows = np.tile(np.array([[0.6, 0.4, 0, 0]], dtype=np.float32), (70, 1))
     rows[33:] = [0.0, 1.0, 0, 0]
@@ -167,3 +159,95 @@ def test_unreadable_images_are_reported_after_the_others(tmp_path, photo, saved,
     with pytest.raises(InputError, match=r"2 of 3 images cannot be read, the first: .*cut\.png .*truncated"):
         command((tmp_path,), model=str(saved), figure=False)
     assert "photo.png" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("size", [(1, 1), (32, 32), (50, 20), (7, 90)])
+def test_an_image_is_resized_as_training_images_are(tmp_path, size):
+    file = tmp_path / "photo.png"
+    file.write_bytes(encoded(picture(size=size)))
+    resized = read_image(file).resize((3, 32, 32))
+    np.testing.assert_array_equal(resized.transpose(2, 0, 1), decode(file.read_bytes(), 32).pixels)
+
+
+def test_colors_become_gray_for_a_network_of_one_channel(tmp_path):
+    image = UserImage(tmp_path, np.full((5, 5, 3), (200, 100, 50), dtype=np.uint8))
+    assert np.unique(image.resize((1, 8, 8))).tolist() == [124]  # 0.299 red, 0.587 green, 0.114 blue
+    refused("expects images with 4 channels", image.resize, (4, 8, 8))
+
+
+def test_an_image_is_rotated_by_its_exif_orientation(tmp_path):
+    rotated = Image.Exif()
+    rotated[0x0112] = 6  # a quarter to the right
+    (tmp_path / "photo.jpg").write_bytes(encoded(picture(size=(40, 20)), "JPEG", exif=rotated))
+    assert read_image(tmp_path / "photo.jpg").pixels.shape == (40, 20, 3)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+def test_transparent_pixels_are_white(tmp_path, mode):
+    image = Image.new("RGBA", (4, 2), (0, 0, 0, 255))
+    image.paste((0, 0, 0, 0), (0, 0, 2, 2))
+    image.convert(mode).save(tmp_path / "logo.png")
+    pixels = read_image(tmp_path / "logo.png").pixels
+    assert (pixels[:, :2] == 255).all()
+    assert (pixels[:, 2:] == 0).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 9))
+def test_half_transparent_pixels_are_mixed_with_white(seed, width, height):
+    rgba = np.random.default_rng(seed).integers(0, 256, (height, width, 4), dtype=np.uint8)
+    colors, alpha = rgba[..., :3].astype(float), rgba[..., 3:] / 255
+    np.testing.assert_allclose(on_white(rgba[..., :3], encoded(rgba)), alpha * colors + (1 - alpha) * 255, atol=1)
+
+
+def test_of_an_animation_the_first_frame_is_read(tmp_path):
+    red, blue = (Image.new("RGB", (4, 4), color) for color in ("red", "blue"))
+    red.save(tmp_path / "film.gif", save_all=True, append_images=[blue])
+    assert read_image(tmp_path / "film.gif").pixels[0, 0].tolist() == [255, 0, 0]
+
+
+def test_a_folder_gives_its_images_and_nothing_else(tmp_path):
+    for name in ("b.png", "a.JPG", ".hidden.png", "notes.txt", "weights.npy", "below/c.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(encoded(picture()))
+    files = find_images([tmp_path, tmp_path / "b.png", tmp_path / "notes.txt"])
+    assert [file.name for file in files] == ["a.JPG", "b.png", "notes.txt"]
+
+
+def test_figures_are_overwritten_and_other_files_are_not(tmp_path, photo):
+    target = figure_files([photo], tmp_path)[photo]
+    assert target == tmp_path / "photo-prediction.png"
+    metadata = PngInfo()
+    metadata.add_text("Software", SOFTWARE)
+    Image.new("RGB", (4, 4)).save(target, pnginfo=metadata)
+    assert is_figure(target)
+    assert figure_files([photo], tmp_path) == {photo: target}
+    assert find_images([tmp_path]) == [photo]
+    refused(r"photo-prediction\.png is one of the images", figure_files, [photo, target], tmp_path)
+    target.write_bytes(photo.read_bytes())
+    refused(r"photo-prediction\.png exists and is not a figure", figure_files, [photo], tmp_path)
+
+
+def test_images_with_equal_names_have_figures_of_their_own(tmp_path):
+    names = ("a/dog.png", "b/Dog.jpg", "dog-2.png", "x" * 200 + "a.png", "x" * 200 + "b.png")
+    targets = figure_files([tmp_path / name for name in names], tmp_path)
+    assert len({file.name.casefold() for file in targets.values()}) == 5
+    assert max(len(file.name) for file in targets.values()) < 80
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"not an image", "of at most 89 million pixels"),
+        (b"P6 10000 9000 255\n", "of at most 89 million pixels"),
+        (encoded(np.ones((4, 4), np.float32), "TIFF"), "save it with 8 or 16 bits"),
+    ],
+)
+def test_a_file_that_is_no_image_or_too_large_is_refused_in_one_sentence(content, message, tmp_path):
+    (tmp_path / "strange.png").write_bytes(content)
+    refused(rf"strange\.png cannot be read as an image .*{message}", read_image, tmp_path / "strange.png")
+
+
+def test_a_very_large_file_is_not_read_into_memory(tmp_path):
+    with (tmp_path / "film.mp4").open("wb") as opened:
+        opened.truncate(2 * 10**9)  # a sparse file
+    refused("more than 1000 million bytes", read_image, tmp_path / "film.mp4")

@@ -12,13 +12,16 @@ import torch
 from PIL import Image
 
 from cascaded.cli import main as cli
+from cascaded.results.table import load
 from cascaded.shell import program
+from tests.refused import refused
 
 FOLDER = "my images"
 """Relative, with a space: the commands quote it."""
 TRAIN = (
     f"train --out runs/mine --data '{FOLDER}' --image-size 16 --width 2 --epochs 1 --batch-size 8 --val-fraction 0.3"
 )
+LATENCY = "latency runs/mine --thresholds 0.9 --batch-sizes 4 --max-images 8"
 CHEAP = {"analyze": ["--epochs", "1", "--draws", "10"]}
 
 
@@ -59,20 +62,46 @@ def cheap(words):
     return [*words, "--dry-run"] if words[0] == "sweep" else [*words, *CHEAP.get(words[0], [])]
 
 
-@pytest.mark.timeout(600)
-def test_every_printed_command_works_as_it_is(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CASCADED_CACHE", str(tmp_path / "cache"))
-    write_images(tmp_path / FOLDER)
-    queue, done = [shlex.split(TRAIN)], {}
-    while queue:
-        words = queue.pop(0)
-        if tuple(words) in done:
-            continue
-        text = done[tuple(words)] = printed_by(cheap(words))
-        queue += [] if words[0] == "reproduce" else commands_in(text)  # it lists trainings of hours
-        if words[0] == "report":
-            queue += commands_on(next(tmp_path.rglob("index.html")))
-    kinds = {words[0] for words in done}
-    assert {"train", "record", "analyze", "report"} <= kinds
-    assert sum(words[0] == "record" for words in done) >= 3
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    """The output of training, of a benchmark, and of every command that they or the commands after them print."""
+    place, done = tmp_path_factory.mktemp("printed"), {}
+    write_images(place / FOLDER)
+    queue = [shlex.split(line) for line in (TRAIN, LATENCY)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(place)
+        patched.setenv("CASCADED_CACHE", str(place / "cache"))
+        while queue:
+            words = queue.pop(0)
+            if tuple(words) in done:
+                continue
+            text = done[tuple(words)] = printed_by(cheap(words))
+            queue += [] if words[0] == "reproduce" else commands_in(text)  # it lists trainings of hours
+            if words[0] == "report":
+                queue += commands_on(next(place.rglob("index.html")))
+        yield done
+
+
+def test_every_printed_command_works_as_it_is(outputs):
+    assert {"train", "record", "analyze", "report"} <= {words[0] for words in outputs}
+    assert sum(words[0] == "record" for words in outputs) >= 3
+
+
+def test_the_validation_split_is_used_throughout_and_is_named(outputs):
+    text = " ".join(" ".join(text for words, text in outputs.items() if words[0] != "reproduce").split())
+    assert "has no test split: its 24 validation images were recorded" in text
+    assert f"of the validation split, {FOLDER} has no test split" in text
+    assert "has no test split: its validation images were used" in text  # to time early exit
+    assert f"it trains on one split and tests on another, and {FOLDER} has the validation split only" in text
+    assert "--split test" not in text
+    df = load("runs", "speed_accuracy")
+    assert (set(df.split), set(df.n_items)) == ({"validation"}, {24})
+
+
+@pytest.mark.usefixtures("outputs")
+def test_a_split_that_is_not_there_is_refused_with_the_ways_out():
+    message = "has no split 'test', there are train.*validation is the part left out"
+    refused(message, printed_by, ["record", "runs", "--split", "test"])
+    printed_by(shlex.split(TRAIN.replace("runs/mine", "none").replace("--val-fraction 0.3", "--val-fraction 0")))
+    message = "no test split and .* without a validation split: add test images, or train"
+    refused(message, printed_by, ["record", "none"])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -68,11 +69,9 @@ def halves(tmp_path_factory):
     folder = tmp_path_factory.mktemp("halves")
     # not forked: other tests may have started threads in this process, and a fork of those can wait for ever
     code = "import sys; from tests.test_processes import half; half(int(sys.argv[1]), sys.argv[2])"
-    command = [sys.executable, "-c", code]
-    children = [subprocess.Popen([*command, str(rank), str(folder)], cwd=ROOT) for rank in range(2)]
+    children = [subprocess.Popen([sys.executable, "-c", code, str(k), str(folder)], cwd=ROOT) for k in range(2)]
     try:
-        codes = [child.wait(timeout=PATIENCE) for child in children]
-        assert codes == [0, 0]
+        assert [child.wait(timeout=PATIENCE) for child in children] == [0, 0]
     finally:
         for child in children:
             child.kill()
@@ -84,11 +83,7 @@ def test_two_half_batches_give_the_gradient_and_the_statistics_of_the_whole_batc
     net = network(model)
     whole = learned(LossModule(net, get_method(model)), net, *batch())
     for found in halves:
-        assert found[model].keys() == whole.keys()
-        for name, expected in whole.items():
-            torch.testing.assert_close(
-                found[model][name], expected, rtol=1e-9, atol=1e-11, msg=lambda m, n=name: f"{n}: {m}"
-            )
+        torch.testing.assert_close(found[model], whole, rtol=1e-9, atol=1e-11)  # the same keys, and their tensors
 
 
 def test_without_shared_statistics_two_halves_are_not_the_whole():
@@ -124,28 +119,20 @@ def torchrun(commands, tmp_path):
     # --standalone: the agent's store listens on a port that the system chooses
     options = ["--standalone", "--nproc-per-node", "2", "--log-dir", str(tmp_path / "torchrun")]
     words = [sys.executable, "-m", "torch.distributed.run", *options, str(tmp_path / "commands.py")]
+    words += [json.dumps(commands)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [*words, json.dumps(commands)], capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment
-    )
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment)
 
 
 def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
-    small = {"max-images": 64, "epochs": 2, "width": 2, "batch-size": 64, "lr": 0.01, "device": "cpu"}
-    arguments = [word for name, value in small.items() for word in (f"--{name}", str(value))]
+    arguments = shlex.split("--max-images 64 --epochs 2 --width 2 --batch-size 64 --lr 0.01 --device cpu")
     one, two, begun, half = (tmp_path / name for name in ("one", "two", "begun", "half"))
     run(["train", *arguments, "--out", str(one)])
     shutil.copytree(one, begun)
     (max((begun / "0" / "checkpoints").iterdir()) / "manifest.json").unlink()
-    ended = torchrun(
-        [
-            [*arguments, "--out", str(two)],
-            ["--resume", str(begun), "--device", "cpu"],
-            [*arguments, "--out", str(half), "--epochs", "1", "--precision", "bfloat16"],
-            [*arguments, "--out", str(two)],
-        ],
-        tmp_path,
-    )
+    again, coarse = [*arguments, "--out", str(two)], ["--epochs", "1", "--precision", "bfloat16"]
+    resumed = ["--resume", str(begun), "--device", "cpu"]
+    ended = torchrun([again, resumed, [*arguments, "--out", str(half), *coarse], again], tmp_path)
     assert ended.stdout.count("wrote") == 3, ended.stderr  # one process prints
     assert "resuming after step 1 of 2" in ended.stderr
     expected = checkpoint.newest(one / "0").model

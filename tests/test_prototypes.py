@@ -47,12 +47,6 @@ def test_centrality_needs_embeddings_and_known_classes():
         centrality(trace_of(np.zeros((2, 3, 3)), [0, 1, 2], data="svhn", in_distribution=False))
 
 
-def test_agreement_is_the_negative_entropy_of_the_choices():
-    counts = np.array([[50, 0, 0], [25, 25, 0], [10, 10, 10], [1, 3, 0]])
-    expected = [0.0, -math.log(2), -math.log(3), 0.25 * math.log(0.25) + 0.75 * math.log(0.75)]
-    assert human_agreement(counts) == pytest.approx(expected)
-
-
 @given(st.integers(1, 6), st.integers(1, 6), seeds)
 def test_agreement_is_scipys_entropy(items, classes, seed):
     counts = np.random.default_rng(seed).integers(0, 4, (items, classes))

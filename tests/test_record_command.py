@@ -1,17 +1,14 @@
 """`cascaded record` on the command line."""
 
-import re
-import shlex
 import shutil
-import sys
-from importlib.resources import files
 
 import pytest
 
 from cascaded.cli import main as cli
-from cascaded.shell import program, to_args
+from cascaded.shell import to_args
 from cascaded.traces.config import RecordingConfig
 from cascaded.traces.store import find_traces, load_trace, read_header
+from tests.refused import refused
 from tests.tiny_runs import tiny_run  # noqa: F401
 
 
@@ -20,7 +17,6 @@ def here(tiny_run, tmp_path, monkeypatch):  # noqa: F811
     """The current folder, with two runs below it."""
     for name, method in (("td", "cascaded-td"), ("ce", "serial-ce")):
         shutil.copytree(tiny_run(method), tmp_path / "runs" / name / "0")
-    (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -72,24 +68,6 @@ def test_a_maximum_that_leaves_no_image_out_is_not_part_of_the_name(here, count)
     assert [file.stem for file in here.glob("runs/td/0/traces/*.safetensors")] == [f"digits-test-osd-2{part}"]
 
 
-def test_saved_networks_below_a_folder_are_recorded_on_the_embedded_photographs(here):
-    for name in ("cifar10-td0", "cifar10-shallow-deep"):
-        shutil.copytree(str(files("cascaded") / "hub" / "networks" / name), here / "my networks" / name)
-    record("my networks", "--data", "cifar10-sample", "--max-images", "20", "--steps", "2")
-    for folder in (here / "my networks").iterdir():
-        (found,) = find_traces(folder)
-        assert (found.images, found.config.data, found.config.split) == (20, "cifar10-sample", "test")
-        assert found.provenance.in_distribution
-
-
-def test_the_printed_command_works_as_pasted(here, capsys):
-    (here / "runs").rename(here / "my $runs")
-    record("my $runs/td", "--steps", "3", "--max-images", "40")
-    (command,) = re.findall("next: (.*)", capsys.readouterr().out)
-    assert command.startswith(f"{program()} analyze ")
-    cli.run(shlex.split(command.removeprefix(program())))
-
-
 def test_a_stored_config_is_a_command_line_that_records_the_same(here, capsys):
     noise = "--noise focus --protocol transient --noise-frames 2 --trials 2 --seed 4 --steps 2"
     half = "--kernel ews:0.9 --steps 4 --embeddings --dtype float16 --split validation"
@@ -101,27 +79,18 @@ def test_a_stored_config_is_a_command_line_that_records_the_same(here, capsys):
         assert f"exists already: runs/td/0/traces/{trace.name}.safetensors" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "no run is given: add one, as in "),
-        (["nowhere"], "there is no folder nowhere: give the folder of a run, such as runs/td0/0"),
-        (["empty"], "empty contains no run, no config.json is in or below it: train one with cascaded train"),
-        (["runs", "--kernel", "ewz:0.9"], "there is no kernel 'ewz:0.9': give osd (one-step delay), none, ews:0.9"),
-        (["runs", "--kernel", "ews:much"], "kernel is 'ews:much', 'much' is not a number: give osd"),
-        (["runs", "--noise", "oclusion"], "noise is 'oclusion', known are focus, perlin, occlusion, resolution, "),
-        (["runs", "--split", "tset"], "digits has no split 'tset', there are train, test: use one of them"),
-        (["runs", "--data", "digist"], "there is no data set 'digist': did you mean digits?"),
-        (["runs", "--steps", "0"], "--steps is 0: give at least 1"),
-        (["runs", "--device", "toaster"], "--device is toaster: give auto, cpu, cuda, cuda:1 or mps"),
-    ],
-)
-def test_wrong_commands_end_in_a_sentence_and_exit_code_two(here, monkeypatch, capsys, words, message):
-    monkeypatch.setattr(sys, "argv", ["cascaded", "record", *words])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 2
-    printed = capsys.readouterr().err
-    assert printed.startswith(f"cascaded: {message}")
-    assert printed.count("\n") == 1
-    assert not list(here.glob("runs/*/0/traces/*"))
+def test_everything_that_people_were_shown_is_recorded_with_one_option(here, capsys):
+    record("runs", "--human", "--max-images", "20")
+    expected = ["gray", "gray_sd_0.04", "gray_sd_0.16", "gray_sigma_1", "gray_sigma_1_side_190", "gray_sigma_3"]
+    expected += ["gray_sigma_3_side_190"]
+    for name, kernel, steps in (("td", "osd", 9), ("ce", "serial", 9)):
+        names = {file.stem for file in (here / "runs" / name / "0" / "traces").glob("*.safetensors")}
+        still = {f"digits-test-{kernel}-{each}-still-20images" for each in expected}
+        assert names == still | {f"digits-test-{kernel}-{steps}-20images"}
+    trace = load_trace(here / "runs/td/0/traces/digits-test-osd-gray_sd_0.04-still-20images.safetensors")
+    assert (trace.steps, trace.items, trace.trials) == (9, 20, 1)
+    assert len(trace.provenance.operations) == 9
+    capsys.readouterr()
+    record("runs/td", "--human", "--max-images", "20")
+    assert capsys.readouterr().out.count("exists already") == 8
+    refused("--human has its own noises, and focus is given: leave out", record, "runs", "--human", "--noise", "focus")

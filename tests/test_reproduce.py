@@ -9,46 +9,48 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import torch
 
 from cascaded.cli import main as cli
 from cascaded.cli.reproduce import reproduce as command
 from cascaded.errors import InputError
 from cascaded.paper import estimate, published
 from cascaded.paper.estimate import seconds_left
-from cascaded.paper.experiments import EXPERIMENTS
+from cascaded.paper.experiments import EXPERIMENTS, cascades
 from cascaded.paper.ledger import STATEMENTS
 from cascaded.paper.published import claims_of, read_claims, read_estimates, write_claims
-from cascaded.paper.reproduce import (
-    Reproduction,
-    analyze_networks,
-    record_networks,
-    reproduce,
-    results_of,
-    train_networks,
-)
-from cascaded.paper.scales import SCALES, SMOKE
+from cascaded.paper.queue import only_queue, plan, run_queue
+from cascaded.paper.reproduce import Reproduction, results_of, write_results
+from cascaded.paper.scales import SCALES, SMOKE, Stage
 from cascaded.results.names import display_name
 from cascaded.results.table import load
 from cascaded.shell import program
 from tests.tiny_data import tiny_data
 
 ROOT = Path(__file__).parent.parent
-MAIN = ("cascaded-td-lam0", "cascaded-td-lam1", "cascaded-ce")
-TINY = replace(SMOKE, networks={"cifar10": MAIN}, noises=("occlusion",))
+MAIN = cascades("cifar10", lams=(0.0, 1.0))
+NOISY = cascades("cifar10", noise="occlusion")
+TINY = replace(SMOKE, stages=(Stage(MAIN), Stage(NOISY)))
 NAMES = ("table-lambda", "deadline", "prototypicality", "noise-persistent", "ood", "run-time")
+
+
+def run(works):
+    """The queue of some experiments, to its end."""
+    out = works[0].out
+    with only_queue(out):
+        ended = run_queue(plan(works, keep="traces"), out, "cascaded reproduce")
+    assert (ended.failed, ended.paused) == ({}, False)
+    return [write_results(work) for work in works]
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
-    """Some experiments, reproduced in this process: others would import torch for every network."""
+    """Some experiments."""
     root = tmp_path_factory.mktemp("reproduced")
-    with pytest.MonkeyPatch.context() as patched, torch.enable_grad():
+    with pytest.MonkeyPatch.context() as patched:
         patched.setenv("CASCADED_DATA", str(tiny_data(root / "data")))
         patched.setenv("CASCADED_CACHE", str(root / "cache"))
         patched.setitem(SCALES, "smoke", TINY)
-        for name in NAMES:
-            reproduce(Reproduction(EXPERIMENTS[name], TINY, root / "out"), 1, lambda line: None)
+        run([Reproduction(EXPERIMENTS[name], TINY, root / "out") for name in NAMES])
         yield root / "out"
 
 
@@ -90,11 +92,8 @@ def test_an_experiment_contains_what_it_has_recorded_only(out):
 def test_cross_validated_networks_replace_the_validation_split(out):
     single = EXPERIMENTS["prototypicality"].networks[0]
     experiment = replace(EXPERIMENTS["prototypicality"], networks=(single, replace(single, folds=3)))
-    work = Reproduction(experiment, replace(TINY, cross_validate=True), out)
-    with torch.enable_grad():
-        train_networks(work, 1)
-    record_networks(work, 1)
-    analyze_networks(work, 1)
+    work = Reproduction(experiment, replace(TINY, stages=(*TINY.stages, Stage(experiment.networks[1:]))), out)
+    run([work])
     rows = results_of(work)
     images = rows.groupby("split").n_items.unique().map(list).to_dict()
     assert images == {"test": [30], "validation": [120]}  # all training images
@@ -107,21 +106,23 @@ def test_finished_work_is_skipped(out):
         return {file: file.stat().st_mtime_ns for file in files}
 
     before = stamps()
-    text = printed("deadline", out=out, num_workers=1)
-    assert "4 of 4" in text
+    text = printed("deadline", out=out, keep="traces")
+    assert "2 of 2 networks done" in text
     assert f"next: {program()} reproduce claims --scale smoke --out {out.as_posix()}" in text
     assert len(before) > 20
     assert stamps() == before
 
 
-def test_an_experiment_that_fails_does_not_stop_the_others(out, tmp_path):
+def test_trained_networks_alone_are_measured(out, tmp_path):
     for name in ("cascaded-td-lam0", "cascaded-ce"):
-        shutil.copytree(out / "runs" / "cifar10" / name, tmp_path / "runs" / "cifar10" / name)
-    message = "1 of 2 experiments failed: terriers, no network of terriers is trained in .*: leave out --no-train"
-    with pytest.raises(InputError, match=message):
-        printed("terriers", "run-time", out=tmp_path, no_train=True, num_workers=1)
+        source, copy = (place / "runs" / "cifar10" / name for place in (out, tmp_path))
+        shutil.copytree(source, copy, ignore=shutil.ignore_patterns("done.json", "results"))
+    with pytest.raises(InputError, match=r"no network of taxonomy is part of scale smoke: choose another --scale"):
+        printed("taxonomy", out=tmp_path)
+    with pytest.raises(InputError, match=r"no network of noise-persistent is trained in .*: leave out --no-train"):
+        printed("noise-persistent", "run-time", out=tmp_path, no_train=True)
+    printed("run-time", out=tmp_path, no_train=True)
     assert set(read_estimates(tmp_path / "results" / "run-time.csv").paper) == {1.48, 1.81}
-    assert not (tmp_path / "results" / "terriers.csv").exists()
 
 
 def test_the_claims_are_printed_and_written(out, tmp_path):
@@ -144,7 +145,7 @@ def test_runs_of_another_configuration_are_refused(out, monkeypatch):
     other = replace(TINY, recipe=replace(TINY.recipe, epochs=2))
     monkeypatch.setitem(SCALES, "smoke", other)
     with pytest.raises(InputError, match="epochs 1 -> 2"):
-        printed("table-lambda", out=out, num_workers=1)
+        printed("table-lambda", out=out)
 
 
 def test_the_list_has_what_is_done_and_the_time_that_is_left(out, monkeypatch):
@@ -159,7 +160,7 @@ def test_the_list_has_what_is_done_and_the_time_that_is_left(out, monkeypatch):
 
 
 def test_the_time_of_a_training_step_is_measured():
-    assert 0 < estimate.seconds_per_image("cascaded-ce", "cifar10", 4) < 60
+    assert 0 < estimate.seconds_per_image(replace(TINY.recipe, method="cascaded-ce", data="cifar10")) < 60
 
 
 def test_the_commands_are_printed_and_nothing_is_done(tmp_path):

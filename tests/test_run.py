@@ -1,25 +1,31 @@
-"""Analyses of runs: from traces on disk to rows with keys; finished work is kept."""
+"""Analyses of runs: from traces on disk to rows with keys, finished work is kept; and `cascaded analyze`."""
 
+import json
 import math
 import shutil
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
 import cascaded
 from cascaded.analysis.curves import speed_accuracy
+from cascaded.cli import main as cli
+from cascaded.errors import InputError
 from cascaded.results import analyzed, tasks
 from cascaded.results.analyzed import find_analyzed
-from cascaded.results.registry import ANALYSES, missing_recordings
+from cascaded.results.galleries import read_galleries
+from cascaded.results.registry import missing_recordings
 from cascaded.results.run import run_analyses
 from cascaded.results.table import load, read_provenance, results_file
-from cascaded.results.tasks import TASKS, Settings
+from cascaded.results.tasks import Settings
 from cascaded.traces.config import RecordingConfig
 from cascaded.training.runs import weights_digest
-from tests.hand_made import value_of
+from tests.hand_made import curve_of, value_of
 from tests.made_traces import made_run, made_trace, noisy_trace
+from tests.tiny_runs import tiny_run  # noqa: F401
 
 FEW = Settings(epochs=1, draws=5)
 
@@ -34,10 +40,6 @@ def computed(monkeypatch):
     for name in ("speed_accuracy", "persistent_noise"):
         count(name, getattr(tasks, name))
     return calls
-
-
-def test_every_analysis_has_tasks():
-    assert list(TASKS) == list(ANALYSES)
 
 
 def test_rows_have_the_keys_of_run_and_recording(tmp_path, monkeypatch):
@@ -105,7 +107,7 @@ def test_finished_work_is_kept_and_new_traces_are_added(tmp_path, monkeypatch):
     assert set(read_provenance(results_file(folder, "speed_accuracy"))["computed_from"]) == {"a", "b"}
 
 
-@pytest.mark.parametrize("change", ["draws", "trace", "overwrite", "damage", "seed"])
+@pytest.mark.parametrize("change", ["draws", "trace", "overwrite", "damage", "seed", "of others"])
 def test_what_has_changed_is_computed_again(tmp_path, monkeypatch, change):
     folder = made_run(tmp_path / "0", {"a": made_trace()})
     run_analyses([folder], ["speed_accuracy"], FEW)
@@ -116,16 +118,10 @@ def test_what_has_changed_is_computed_again(tmp_path, monkeypatch, change):
         made_run(folder, {"a": made_trace(1)})
     elif change == "damage":
         results_file(folder, "speed_accuracy").write_bytes(b"PAR1")
+    elif change == "of others":  # settings of other analyses
+        settings = replace(FEW, epochs=9, unsettled_fraction=0.5)
     run_analyses([folder], ["speed_accuracy"], settings, overwrite=change == "overwrite")
-    assert calls == ["speed_accuracy"]
-
-
-def test_other_settings_of_other_analyses_change_nothing(tmp_path, monkeypatch):
-    folder = made_run(tmp_path / "0", {"a": made_trace()})
-    run_analyses([folder], ["speed_accuracy"], FEW)
-    calls = computed(monkeypatch)
-    run_analyses([folder], ["speed_accuracy"], replace(FEW, epochs=9, unsettled_fraction=0.5))
-    assert calls == []
+    assert calls == ([] if change == "of others" else ["speed_accuracy"])
 
 
 @pytest.mark.parametrize("change", ["nothing", "settings", "overwrite", "new trace", "other weights", "no weights"])
@@ -233,3 +229,73 @@ def test_what_is_missing_is_what_this_run_needs(tmp_path):
     assert missing_recordings(serial, "transient_noise") == (RecordingConfig(noise="focus", protocol="transient"),)
     saved = made_run(tmp_path / "saved" / "0", {"t": made_trace(data="digits")}, data="cifar10")
     assert missing_recordings(saved, "persistent_noise") == (RecordingConfig(data="digits", noise="occlusion"),)
+
+
+def test_from_trained_networks_to_results(tiny_run, tmp_path, capsys):  # noqa: F811
+    for method in ("cascaded-td", "cascaded-ce"):
+        shutil.copytree(tiny_run(method), tmp_path / method / "0")
+    td = tmp_path / "cascaded-td"
+    cli.run(["record", str(tmp_path), "--threads", "1", "--embeddings"])
+    cli.run(["record", str(td), "--threads", "1", "--split", "validation"])
+    cli.run(["record", str(td), "--noise", "occlusion", "--trials", "2", "--max-images", "40"])
+    capsys.readouterr()
+    cli.run(["analyze", str(tmp_path), "--epochs", "1", "--draws", "20", "--csv", str(tmp_path / "all.csv")])
+    printed = capsys.readouterr().out
+    metrics = (td / "0" / "metrics.jsonl").read_text().splitlines()
+    df = load(td)
+    speed = df[(df.analysis == "speed_accuracy") & (df.split == "test")]
+    accuracy = json.loads(metrics[-1])["test"]
+    assert list(curve_of(speed, "accuracy_per_step").values()) == pytest.approx(accuracy)
+    assert set(df.analysis) == {
+        "speed_accuracy",
+        "selection_latency",
+        "prototypicality",
+        "persistent_noise",
+        "learned_stopper",
+        "run_time",
+    }
+    assert f"{100 * accuracy[-1]:.1f} %" in printed
+    assert "CascadedTD(0)" in printed
+    assert "paired differences" in printed
+    assert len(read_galleries(td / "0")) == 2
+    assert len(pd.read_csv(tmp_path / "all.csv")) == len(load(tmp_path))
+
+
+def test_one_analysis_alone(tmp_path, capsys):
+    made_run(tmp_path / "0", {"t": made_trace()})
+    cli.run(["analyze", str(tmp_path / "0"), "--only", "selection-latency", "--no-galleries"])
+    assert set(load(tmp_path).analysis) == {"selection_latency"}
+    assert not (tmp_path / "0" / "results" / "galleries").exists()
+    assert "transient_noise" not in capsys.readouterr().out
+
+
+def test_a_gallery_without_its_data_is_no_reason_to_stop(tmp_path, capsys):
+    place = str(tmp_path / "nowhere")
+    made_run(tmp_path / "0", {"t": made_trace(data=place)}, data=place)
+    cli.run(["analyze", str(tmp_path / "0"), "--only", "selection_latency"])
+    assert "no gallery of" in capsys.readouterr().out
+    assert len(load(tmp_path))
+
+
+def test_odd_names_are_printed_as_they_are(tmp_path, capsys):
+    made_run(tmp_path / "my [red]run [" / "x]" / "0", {"t [bold]x": made_trace()})
+    made_run(tmp_path / "my [red]run [" / "y]" / "0", {"t [bold]x": made_trace(1)}, lam=1.0)
+    cli.run(["analyze", str(tmp_path), "--only", "speed_accuracy"])
+    assert f"wrote {tmp_path / 'my [red]run [' / 'x]' / '0' / 'results'}" in capsys.readouterr().out
+
+
+def test_runs_that_share_a_name_have_columns_of_their_own(tmp_path, capsys):
+    for width in (8, 16):
+        made_run(tmp_path / str(width) / "0", {"t": made_trace(width)}, width=width)
+    cli.run(["analyze", str(tmp_path), "--only", "speed_accuracy"])
+    printed = capsys.readouterr().out
+    assert all(f"config {config}" in printed for config in set(load(tmp_path).config))
+
+
+def test_a_damaged_trace_is_an_error_after_the_rest_was_printed(tmp_path, capsys):
+    folder = made_run(tmp_path / "0", {"a": made_trace(), "b": made_trace(1)})
+    file = folder / "traces" / "b.safetensors"
+    file.write_bytes(file.read_bytes()[:-4] + b"1234")
+    with pytest.raises(InputError, match=r"speed_accuracy of b failed, .*b.safetensors is not what was recorded"):
+        cli.run(["analyze", str(folder), "--only", "speed_accuracy"])
+    assert "accuracy" in capsys.readouterr().out

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from cascaded.data.sources import load
+from cascaded.results.registry import has_test_split
 from cascaded.traces.select import limit_images, select_images
 from cascaded.training.data import load_batches
 from cascaded.training.distributed import Distributed
@@ -27,6 +28,8 @@ def test_its_own_images_are_all_selected_in_their_order(run, data, split):
     expected = load("digits", split)
     assert (images.split, images.fingerprint()) == (split, expected.fingerprint())
     assert torch.equal(images.indices[items], expected.indices)
+    assert select_images(run)[0].split == "test"
+    assert has_test_split(run.folder, [])
 
 
 @pytest.mark.parametrize("options", [{}, {"val_fraction": 0.3}, {"fold": (2, 3)}])
@@ -70,3 +73,11 @@ def test_other_data_is_brought_to_the_size_of_the_network(run, tmp_path):
 )
 def test_a_split_that_is_not_there_is_refused(tiny_run, options, split, message):  # noqa: F811
     refused(message, select_images, load_run(tiny_run(**options)), None, split)
+
+
+def test_other_data_without_a_test_split_is_shown_by_its_validation_split(run, tmp_path):
+    image_folder(tmp_path / "val", ["validation/ant", "validation/bee"], gray=True)
+    images, items = select_images(run, str(tmp_path / "val"))
+    assert (images.split, len(items)) == ("validation", 6)
+    image_folder(tmp_path / "train", ["ant", "bee"], gray=True)
+    refused("has no split 'test'", select_images, run, str(tmp_path / "train"))

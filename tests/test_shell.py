@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from cascaded import __version__
-from cascaded.cli.main import run
 from cascaded.shell import program, typed
 
 
@@ -65,15 +64,6 @@ def test_a_stored_command_is_printed_as_it_is_typed_here():
     assert typed("x/cascaded record y, a cascaded network") == "x/cascaded record y, a cascaded network"
 
 
-@pytest.mark.parametrize("command", ["record", "latency", "analyze", "report", "reproduce", "demo"])
-def test_help_names_every_default(command, capsys):
-    with pytest.raises(SystemExit):
-        run([command, "--help"])
-    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "(default: " in text
-    assert not [each for each in ("(default: None)", "(default: )") if each in text]
-
-
 def test_in_its_own_folder_the_script_is_named_so_that_the_shell_finds_it(installed, monkeypatch):
     monkeypatch.chdir(installed)
     assert program() == "./cascaded"
@@ -88,8 +78,3 @@ def test_a_deleted_folder_and_an_unknown_interpreter_still_give_a_command(instal
     assert shlex.split(program()) == [str(installed / "cascaded")]
     monkeypatch.setattr(sys, "executable", "")
     assert program() == "python -m cascaded"
-
-
-def test_stored_commands_are_printed_as_they_are_typed(installed):
-    assert typed("cascaded record a; cascaded analyse a") == f"{program()} record a; {program()} analyse a"
-    assert typed("a cascaded schedule") == "a cascaded schedule"

@@ -1,21 +1,27 @@
-"""The shipped networks do what their model cards state."""
+"""Model cards: what the hub reads, the command that trains a run again, shipped networks that do what they state."""
 
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import pytest
 import torch
+import tyro
 from huggingface_hub import ModelCard
 from safetensors.torch import load_file
 
 import cascaded
 from cascaded import Pretrained
+from cascaded.cli.train import prepare
 from cascaded.data.catalogue import SOURCES
 from cascaded.data.sources import load as load_images
+from cascaded.hub.card import train_command
 from cascaded.hub.locate import NETWORKS, shipped
+from cascaded.training.config import FITTED
 from tests.made_networks import made, made_run
 from tests.pictures import CIFAR10_TEST, CIFAR100_TEST, REAL, needs_real
+from tests.tiny_runs import tiny_config
 
 ROOT = Path(__file__).parent.parent
 IMAGES = 500
@@ -92,3 +98,66 @@ def test_the_page_and_the_cards_are_up_to_date(script):
         assert f"`{name}`" in script["page"]()
         card = script["card_text"](NETWORKS / name)
         assert (NETWORKS / name / "README.md").read_text() == card, "run scripts/ship.py"
+
+
+def card(method="cascaded-td", name="", **options):
+    return made(method, **options).generate_model_card(name=name)
+
+
+def test_the_hub_reads_the_metadata_of_a_card():
+    parsed = ModelCard(str(card(accuracy=(0.5, 0.75), data="cifar10", name="me/mine")))
+    assert (parsed.data.library_name, parsed.data.pipeline_tag) == ("cascaded", "image-classification")
+    assert {"anytime-prediction", "pytorch_model_hub_mixin"} <= set(parsed.data.tags)
+    assert (parsed.data.datasets, parsed.data.license) == (["uoft-cs/cifar10"], None)
+    (result,) = parsed.data.eval_results
+    assert (result.dataset_name, result.metric_type, result.metric_value) == ("cifar10", "accuracy", 0.75)
+    assert 'cascaded.load("me/mine")' in parsed.text
+    assert parsed.text.count("\n# ") == 1
+
+
+def test_data_that_are_not_on_the_hub_have_no_metadata():
+    parsed = card("serial-ce", accuracy=(0.5,), data="my/flowers")
+    assert (parsed.data.datasets, parsed.data.eval_results) == (None, None)
+
+
+@pytest.mark.parametrize("option", [{"classes": tuple("0123456789")}, {"image_size": 8}, {"label_column": "coarse"}])
+def test_the_result_of_another_task_is_not_in_the_metadata(option):
+    parsed = card(accuracy=(0.5,), data="cifar100", **option)
+    assert (parsed.data.datasets, parsed.data.eval_results) == (["uoft-cs/cifar100"], None)
+    data = "10 classes of cifar100" if "classes" in option else "cifar100"
+    assert f"Measured on the test images of {data}." in parsed.text
+
+
+def test_a_card_has_the_facts_of_the_run():
+    text = card(max_images=320, fold=(3, 10), init_from="5" * 64).text
+    assert "| training images | at most 320, the same number per class |" in text
+    assert "| fold | 3 of 10 was held out for validation |" in text
+    assert f"| initial weights | those of another run, SHA-256 {'5' * 64} |" in text
+    plain = card(max_images=None).text
+    assert not re.search(r"^\| (training images|fold|initial weights|noise.*) \|", plain, flags=re.MULTILINE)
+    assert "Not measured." in plain
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        tiny_config(),
+        tiny_config(seed=3, lam=(1.0, 0.25), warmup_fraction=0.2, cutout=0, classes=("3", "a b"), image_column="x"),
+        tiny_config("shallow-deep", fold=(3, 10), max_images=None, lr_schedule="steps", noise="focus", flip=False),
+        tiny_config("serial-ce", data="my pictures", arch="resnet34", image_size=16, nesterov=False),
+    ],
+)
+def test_the_command_of_a_card_trains_the_same_run(config, monkeypatch):
+    words = shlex.split(train_command(config) or "")
+    assert words[:2] == ["cascaded", "train"]
+    configs, fitted = [], []
+    monkeypatch.setattr("cascaded.training.fit.fit", lambda config, given: (fitted.append(given), (config, []))[1])
+    monkeypatch.setattr("cascaded.training.loop.train", lambda config, *args, **kwargs: configs.append(config))
+    tyro.cli(prepare(words[2:]), args=words[2:])
+    assert configs[0].differences(config) == []
+    assert fitted in ([], [FITTED])  # nothing is chosen from the number of images
+
+
+def test_a_run_that_needs_other_weights_has_no_command():
+    assert train_command(tiny_config(init_from="5" * 64)) is None
+    assert "cascaded train" not in card(init_from="5" * 64).text

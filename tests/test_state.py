@@ -7,6 +7,8 @@ import cascaded
 from tests.drawn import images, kernels, networks
 from tests.refused import refused
 
+some_holds = st.lists(st.booleans(), min_size=1, max_size=9)
+
 
 def stream(net, frames, state=None, **how):
     logits = []
@@ -44,12 +46,6 @@ def test_items_can_be_chosen_by_index_and_by_slice():
         torch.testing.assert_close(kept.seen[1], state.seen[1][chosen])
 
 
-def test_a_mask_of_another_length_is_refused():
-    net = small()
-    _, state = net.step(images(net))
-    refused(r"mask has shape \(2,\), state has 3 items", state.select, torch.tensor([True, False]))
-
-
 @pytest.mark.parametrize("schedule", ["cascaded", "serial"])
 @pytest.mark.parametrize("kernel", [cascaded.OneStepDelay(), cascaded.ExponentialSmoothing(0.5)])
 def test_a_state_survives_a_file_that_is_never_unpickled(tmp_path, kernel, schedule):
@@ -63,31 +59,21 @@ def test_a_state_survives_a_file_that_is_never_unpickled(tmp_path, kernel, sched
     torch.testing.assert_close(rest, whole[2:])
 
 
-def test_a_state_moves_to_another_device():
+def test_a_state_moves_to_another_device_and_a_detached_one_has_no_history():
     net = small()
     _, state = net.step(images(net))
     moved = state.to("meta")
     assert {x.device.type for x in (moved.frame, moved.features, *moved.seen)} == {"meta"}
-
-
-def test_a_detached_state_has_no_history():
-    net = small()
-    _, state = net.step(images(net))
     assert state.features.requires_grad
     assert not state.detach().features.requires_grad
+    refused(r"mask has shape \(2,\), state has 3 items", state.select, torch.tensor([True, False]))
 
 
 # --- a frame that holds
 
 
 @settings(max_examples=15)
-@given(
-    networks(),
-    kernels,
-    st.lists(st.booleans(), min_size=1, max_size=9),
-    st.booleans(),
-    st.one_of(st.none(), st.integers(1, 6)),
-)
+@given(networks(), kernels, some_holds, st.booleans(), st.none() | st.integers(1, 6))
 def test_holding_a_frame_is_handing_it_in_again(net, kernel, holds, training, trained_time):
     net(images(net, time=trained_time, seed=5), steps=trained_time or 4)
     net.train(training)
@@ -133,9 +119,6 @@ def test_holding_a_frame_costs_the_cycles_that_are_due(schedule):
 )
 def test_a_state_of_another_kernel_or_schedule_is_refused(made, used):
     net = small()
+    refused("the first step has no frame to repeat", net.step, None)
     _, state = net.step(images(net), **made)
     refused("the same kernel and schedule at every step", net.step, images(net), state, **used)
-
-
-def test_a_stream_cannot_start_by_holding():
-    refused("the first step has no frame to repeat", small().step, None)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cascaded.analysis.statistics import bootstrap, corrected_sem, draw_items, mean_of, over_seeds, paired, sem
-from cascaded.errors import InputError
+from tests.refused import refused
 
 # Loftus and Masson (1994): words recalled by ten subjects at three exposure times
 AT_EACH_TIME = ([10, 6, 11, 22, 16, 15, 1, 12, 9, 8], [13, 8, 14, 23, 18, 17, 1, 15, 12, 9])
@@ -85,8 +85,7 @@ def test_one_condition_has_the_ordinary_error(x):
     assert each.sem == pytest.approx(scipy.stats.sem(x[:, 0]))
     low, high = scipy.stats.t.interval(0.95, len(x) - 1, loc=x.mean(), scale=each.sem)
     assert (each.low, each.high) == pytest.approx((low, high))
-    with pytest.raises(InputError, match="was given 1: give at least two, or use sem"):
-        corrected_sem(x)
+    refused("was given 1: give at least two, or use sem", corrected_sem, x)
 
 
 def test_one_seed_has_no_interval():
@@ -171,16 +170,10 @@ def test_more_draws_begin_with_the_same_ones():
 
 
 def test_bad_tables_are_refused():
-    with pytest.raises(InputError, match="one condition has 2 seeds, the other 3"):
-        paired([1, 2], [1, 2, 3])
-    with pytest.raises(InputError, match=r"shape \(3,\): give \(seeds, conditions\)"):
-        over_seeds(np.ones(3))
-    with pytest.raises(InputError, match=r"row 1 \(a seed\) has nan in column 0"):
-        over_seeds(np.array([[1.0, 2.0], [math.nan, 1.0]]))
+    refused("one condition has 2 seeds, the other 3", paired, [1, 2], [1, 2, 3])
+    refused(r"shape \(3,\): give \(seeds, conditions\)", over_seeds, np.ones(3))
+    refused(r"row 1 \(a seed\) has nan in column 0", over_seeds, np.array([[1.0, 2.0], [math.nan, 1.0]]))
     for level in (0, 1, 95):
-        with pytest.raises(InputError, match="level is"):
-            over_seeds(RECALLED, level)
-        with pytest.raises(InputError, match="level is"):
-            bootstrap_mean(np.ones(3), level=level)
-    with pytest.raises(InputError, match="1000 draws of 0 items"):
-        bootstrap_mean(np.ones(0))
+        refused("level is", over_seeds, RECALLED, level)
+        refused("level is", bootstrap_mean, np.ones(3), level=level)
+    refused("1000 draws of 0 items", bootstrap_mean, np.ones(0))

@@ -1,4 +1,4 @@
-"""A training step: its loss, its cost, norm statistics, and accuracy per step."""
+"""A training step: its loss, its cost, norm statistics, accuracy per step, and the moving average of the weights."""
 
 import copy
 
@@ -8,9 +8,15 @@ from hypothesis import given, settings
 from torch.utils.flop_counter import FlopCounterMode
 
 import cascaded
+from cascaded.training import checkpoint
+from cascaded.training.config import ExecutionConfig
+from cascaded.training.loop import train
 from cascaded.training.method import METHODS, get_method
 from cascaded.training.step import LossModule, accuracy, fill_statistics, parameter_groups
+from cascaded.training.trainer import RAW, Trainer
 from tests.drawn import ANY_HEADS, images, networks
+from tests.tiny_runs import tiny_config
+from tests.tiny_runs import tiny_run as tiny_run
 
 
 def gradients(net, loss):
@@ -35,9 +41,7 @@ def test_cross_entropy_is_learned_from_the_settled_answer_alone():
     learner = LossModule(net, get_method("cascaded-ce"))
     found = gradients(net, learner(x, labels))
     expected = gradients(net, cascaded.ce_loss(net(x), labels))  # the whole cascade, and its last step
-    assert found.keys() == expected.keys()
-    for name in expected:
-        torch.testing.assert_close(found[name], expected[name], rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("model", ["cascaded-ce", "serial-ce"])
@@ -112,14 +116,6 @@ def test_filled_statistics_are_the_mean_over_the_batches():
     assert all(m.momentum == 0.1 for m in net.modules() if isinstance(m, cascaded.TimeBatchNorm))
 
 
-def trained_on_the_last_step(net, steps=3):
-    optimizer = torch.optim.SGD(net.parameters(), 0.1)
-    for seed in range(steps):
-        LossModule(net, get_method("cascaded-ce"))(images(net, seed=seed), torch.arange(3)).backward()
-        optimizer.step()
-    return net
-
-
 def one_norm_at_every_step(net, x, steps):
     """The cascade step by step, in the layers of the plain network: ordinary batch norms, the same at every step."""
     stem, *blocks, pool, flatten, head = net.serial()
@@ -138,8 +134,10 @@ def one_norm_at_every_step(net, x, steps):
 
 @torch.no_grad()
 def test_after_cross_entropy_one_batch_norm_is_used_at_every_step():
-    with torch.enable_grad():
-        net = trained_on_the_last_step(cascaded.resnet((1, 2, 1), width=4, num_classes=3).double()).eval()
+    net = cascaded.resnet((1, 2, 1), width=4, num_classes=3).double()
+    for seed in range(3):
+        LossModule(net, get_method("cascaded-ce"))(images(net, seed=seed), torch.arange(3))
+    net.eval()
     norms = [module for module in net.modules() if isinstance(module, cascaded.TimeBatchNorm)]
     assert {len(norm.running_mean) for norm in norms} == {1}
     x = images(net, seed=9)
@@ -148,18 +146,10 @@ def test_after_cross_entropy_one_batch_norm_is_used_at_every_step():
     torch.testing.assert_close(net(x), expected, rtol=1e-9, atol=1e-9)
     fill_statistics(net, [images(net, seed=seed) for seed in range(4)])
     assert not torch.allclose(net(x)[1], one_norm_at_every_step(net, x, steps=2)[1])
+    torch.testing.assert_close(net(x)[-1], net.serial()(x), rtol=1e-9, atol=1e-9)
     for norm in norms:
         norm.keep_final_statistics()
     torch.testing.assert_close(net(x), one_norm_at_every_step(net, x, steps=5), rtol=1e-9, atol=1e-9)
-
-
-def test_after_filling_the_cascade_ends_where_the_plain_network_does():
-    net = trained_on_the_last_step(cascaded.resnet((1, 1), width=4, num_classes=3).double())
-    fill_statistics(net, [images(net, seed=seed) for seed in range(4)])
-    net.eval()
-    x = images(net, seed=9)
-    torch.testing.assert_close(net(x)[-1], net.serial()(x), rtol=1e-9, atol=1e-9)
-    assert not torch.allclose(net(x)[0], net(x)[-1])
 
 
 @pytest.mark.parametrize("schedule", ["cascaded", "serial"])
@@ -171,3 +161,37 @@ def test_accuracy_is_the_share_that_is_right_at_every_step(schedule):
     net.eval()
     right = [[(step == labels).sum().item() for step in net(x, schedule=schedule).argmax(-1)] for x, labels in batches]
     assert found == [(a + b) / 8 for a, b in zip(*right, strict=True)]
+
+
+# --- the moving average of the weights
+
+
+@pytest.mark.parametrize("method", ["cascaded-td", "serial-ce"])
+def test_the_saved_network_is_the_average_over_all_steps_and_training_does_not_depend_on_it(
+    method, tiny_run, tmp_path, monkeypatch
+):
+    seen, step = [], Trainer.step
+
+    def stepping(self):
+        seen.extend([] if seen else [copy.deepcopy(self.net.state_dict())])
+        loss = step(self)
+        seen.append(copy.deepcopy(self.net.state_dict()))
+        return loss
+
+    without = checkpoint.newest(tiny_run(method))
+    monkeypatch.setattr(Trainer, "step", stepping)
+    train(tiny_config(method, ema=0.5), tmp_path, ExecutionConfig("cpu"))
+    found, (initial, *after) = checkpoint.newest(tmp_path), seen
+    assert len(after) == 10
+    for name, average in initial.items():
+        if average.shape != after[0][name].shape:  # statistics of the steps that the first batch has shown
+            average = after[0][name]
+        for t, now in enumerate(after):
+            decay = min(0.5, (1 + t) / (10 + t))
+            average = decay * average.double() + (1 - decay) * now[name]
+        expected = after[-1][name] if name.endswith("batches") else average.float()
+        torch.testing.assert_close(found.model[name], expected, rtol=1e-5, atol=1e-6)
+    raw = {name.removeprefix(RAW): each for name, each in found.optimizer.items() if name.startswith(RAW)}
+    torch.testing.assert_close(raw, without.model, rtol=0, atol=0)
+    assert all(torch.equal(found.optimizer[name], each) for name, each in without.optimizer.items())
+    assert not torch.equal(found.model["stem.0.weight"], raw["stem.0.weight"])

@@ -22,7 +22,6 @@ from cascaded.analysis.stopper import (
     train_stopper,
 )
 from cascaded.errors import InputError
-from cascaded.paper.experiments import EXPERIMENTS
 from cascaded.traces.trace import Trace
 from tests.hand_made import trace_of
 from tests.refused import refused
@@ -80,15 +79,6 @@ def test_one_output_at_a_time_scores_as_all_at_once():
         score, state = stopper.step(torch.from_numpy(logits), state)
         assert score.numpy() == pytest.approx(expected, abs=1e-6)
     assert ((all_at_once > 0) & (all_at_once < 1)).all()
-
-
-def test_a_score_depends_on_no_later_step():
-    trace = made(items=7, steps=6)
-    stopper, other = train_stopper(trace, QUICK, quiet=True), trace.logits.copy()
-    other[4:] += 3
-    changed = np.abs(stopper.scores(replace(trace, logits=other)) - stopper.scores(trace)).max(axis=1)
-    assert not changed[:4].any()
-    assert changed[4:].all()
 
 
 def test_items_in_chunks_score_as_alone(monkeypatch):
@@ -169,10 +159,6 @@ def test_it_is_trained_on_4500_images_balanced_over_classes_where_there_are_as_m
     left_out = np.setdiff1d(np.arange(600), seen[0].indices)  # by seed 42
     assert left_out[:8].tolist() == [11, 14, 17, 18, 27, 29, 48, 49]
     assert seen[1].items == 4_000
-
-
-def test_the_paper_has_one_for_cascaded_td_and_one_for_cascaded_ce():
-    assert {network.name for network in EXPERIMENTS["stopping"].networks} == {"cascaded-td-lam0", "cascaded-ce"}
 
 
 def test_a_trace_that_never_varies_gives_finite_scores():

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from cascaded.errors import InputError
-from cascaded.traces import store
 from cascaded.traces.config import Provenance, RecordingConfig
 from cascaded.traces.store import find_traces, group_folds, load_trace, read_header, save_trace, scan_traces
 from cascaded.traces.trace import Trace
@@ -23,6 +19,7 @@ from cascaded.training.checkpoint import save
 from cascaded.training.runs import weights_digest
 from tests.made_traces import made_run, made_trace
 from tests.pictures import evil_pickle
+from tests.refused import refused
 
 rng = np.random.default_rng(0)
 CONFIG = RecordingConfig(data="cifar10", split="test", kernel="ews:0.9", steps=5, embeddings=True)
@@ -94,16 +91,6 @@ def test_interrupted_anywhere_a_recording_goes_on_after_what_was_kept(tmp_path_f
     assert os.listdir(file.parent) == [file.name]
 
 
-def test_what_was_kept_of_another_recording_is_not_gone_on_with(tmp_path):
-    trace = made()
-    first = recording(tmp_path / "t.safetensors", trace)
-    write(first, trace, 0, 4)
-    first.keep(4)
-    other = recording(tmp_path / "t.safetensors", trace, replace(SOURCE, weights="other"))
-    assert other.done == 0
-    assert recording(tmp_path / "t.safetensors", trace).done == 0
-
-
 def test_a_name_stands_for_the_old_trace_until_the_new_one_is_whole(tmp_path):
     old, new = made(), made()
     save_trace(old, tmp_path / "t.safetensors")
@@ -119,8 +106,7 @@ def test_a_truncated_file_is_refused(tmp_path_factory, share):
     file = tmp_path_factory.mktemp("store") / "t.safetensors"
     save_trace(made(), file)
     os.truncate(file, int(file.stat().st_size * share))
-    with pytest.raises(InputError, match=r"t.safetensors is no trace \(.*\): it is truncated or something else"):
-        load_trace(file)
+    refused(r"t.safetensors is no trace \(.*\): it is truncated or something else", load_trace, file)
 
 
 @given(st.floats(0, 1, exclude_max=True), st.integers(0, 7))
@@ -131,15 +117,13 @@ def test_a_changed_bit_is_refused(tmp_path_factory, place, bit):
     header = 8 + int.from_bytes(content[:8], "little")
     content[header + int(place * (len(content) - header))] ^= 1 << bit
     file.write_bytes(content)
-    with pytest.raises(InputError, match="is not what was recorded, its digest differs: it is damaged"):
-        load_trace(file)
+    refused("is not what was recorded, its digest differs: it is damaged", load_trace, file)
 
 
 def test_a_pickle_is_refused_and_not_run(tmp_path):
     file, marker = tmp_path / "t.safetensors", tmp_path / "marker"
     file.write_bytes(evil_pickle(marker))
-    with pytest.raises(InputError, match="is no trace"):
-        load_trace(file)
+    refused("is no trace", load_trace, file)
     assert not marker.exists()
 
 
@@ -161,38 +145,20 @@ UNREADABLE = r"the header of .* cannot be read \(.*\): record it again"
 )
 def test_other_files_are_refused(tmp_path, arrays, metadata, message):
     file = tmp_path / "t.safetensors"
-    with pytest.raises(InputError, match=r"is no trace .*: check the path"):
-        load_trace(file)
+    refused(r"is no trace .*: check the path", load_trace, file)
     save_file(arrays, file, None if metadata is None else {"cascaded": json.dumps(metadata), "sha256": ""})
     for read in (read_header, load_trace):
-        with pytest.raises(InputError, match=message):
-            read(file)
+        refused(message, read, file)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(
-        InputError, match=r"cannot be written \(.*\), it needs 0\.0 MiB: make room, or choose another place"
-    ):
-        save_trace(made(), tmp_path / "file" / "t.safetensors")
-
-
-def test_a_digest_is_checked_once_until_the_file_changes(tmp_path, monkeypatch):
-    file, calls = tmp_path / "t.safetensors", []
-    save_trace(made(), file)
-    digest_of = store.digest_of
-    monkeypatch.setattr(store, "digest_of", lambda arrays: calls.append(1) or digest_of(arrays))
-    load_trace(file)
-    load_trace(file)
-    assert len(calls) == 1
-    save_trace(made(), file)
-    load_trace(file)
-    assert len(calls) == 2
-
-
-def test_traces_are_read_without_torch():
-    code = "import sys, cascaded.traces.store, cascaded.traces.activations; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    refused(
+        r"cannot be written \(.*\), it needs 0\.0 MiB: make room",
+        save_trace,
+        made(),
+        tmp_path / "file" / "t.safetensors",
+    )
 
 
 # --- the traces of a run

@@ -2,11 +2,14 @@
 
 import importlib.util
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import tyro
@@ -25,8 +28,8 @@ from tests.forked import code_of, forked, wait_until
 from tests.refused import refused
 from tests.shared_folder import shared_folder
 
-TINY = ["--max-images", "64", "--epochs", "1", "--width", "2", "--batch-size", "32", "--device", "cpu"]
-TINY += ["--threads", "1"]  # two that wait for each other on cores that others use as well take far longer
+# one thread: two that wait for each other on cores that others use as well take far longer
+TINY = shlex.split("--max-images 64 --epochs 1 --width 2 --batch-size 32 --device cpu --threads 1")
 
 
 @pytest.fixture
@@ -43,6 +46,12 @@ def sweep(tmp_path, monkeypatch):
 
 def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, capsys, monkeypatch):
     runs = tmp_path / "runs"
+    sweep("--seeds", "0", "1", "--dry-run")
+    output = capsys.readouterr().out
+    assert "2 waiting" in output
+    assert "nothing was started" in output
+    assert not runs.exists()
+
     trained, blocked, taken = (runs / name / "0" for name in ("cascaded-td-lam0", "cascaded-ce", "serial-ce"))
     blocked.mkdir(parents=True)
     (blocked / "checkpoints").write_text("in the way")
@@ -76,29 +85,30 @@ def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, c
     assert "is another run (epochs 1 -> 2)" in capsys.readouterr().err
 
 
-def test_a_run_that_is_killed_stops_no_other(tmp_path, monkeypatch):
-    jobs = plan(RECIPES["laptop"], ["cascaded-td"], [], [0, 1], tmp_path)
-    killed = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
-    monkeypatch.setattr(engines, "_process", lambda *_: subprocess.Popen(killed))
-    monkeypatch.setattr(engines, "POLL_SECONDS", 0.1)
-    statuses = run_jobs(jobs, engine=Local(slots=1, threads=1))
-    assert list(statuses.values()) == [Status("failed", "ended with code -9", "here")] * 2
+@pytest.mark.parametrize("full", [False, True])
+def test_a_run_that_is_killed_stops_no_other_but_the_first_that_cannot_write_ends_the_sweep(
+    tmp_path, monkeypatch, full
+):
+    jobs, started = plan(RECIPES["laptop"], ["cascaded-td"], [], [0, 1], tmp_path), []
 
-
-def test_the_first_run_that_cannot_write_ends_the_sweep(tmp_path, monkeypatch):
-    jobs, started = plan(RECIPES["laptop"], ["cascaded-td"], [], [0, 1, 2], tmp_path / "runs"), []
-    failing = [sys.executable, "-c", "import sys; sys.exit(2)"]
-    checks = iter([None, InputError("runs cannot be written (No space left on device)")])
+    def process(folder, *_):
+        started.append(folder)
+        return subprocess.Popen([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"])
 
     def check(folder):
-        if error := next(checks):
-            raise error
+        if started and full:
+            raise InputError("runs cannot be written (No space left on device)")
 
     monkeypatch.setattr(engines, "check_writable", check)
-    monkeypatch.setattr(engines, "_process", lambda folder, *_: (started.append(folder), subprocess.Popen(failing))[1])
+    monkeypatch.setattr(engines, "_process", process)
     monkeypatch.setattr(engines, "POLL_SECONDS", 0.1)
-    refused("No space left", run_jobs, jobs, engine=Local(slots=1, threads=1))
-    assert started == [jobs[0].folder]
+    engine = Local(slots=1, threads=1)
+    if full:
+        refused("No space left", run_jobs, jobs, engine=engine)
+    else:
+        statuses = run_jobs(jobs, engine=engine)
+        assert list(statuses.values()) == [Status("failed", "ended with code -9", "here")] * 2
+    assert started == [job.folder for job in (jobs[:1] if full else jobs)]
 
 
 @pytest.fixture
@@ -122,33 +132,11 @@ def test_a_sweep_that_is_interrupted_or_killed_leaves_no_run_behind(sweep, tmp_p
     assert len(read_metrics(metrics.parent)) < 500
 
 
-def test_a_dry_run_starts_nothing(sweep, tmp_path, capsys):
-    sweep("--seeds", "0", "1", "--dry-run")
-    output = capsys.readouterr().out
-    assert "2 waiting" in output
-    assert "nothing was started" in output
-    assert not (tmp_path / "runs").exists()
-
-
 def test_all_runs_of_a_sweep_have_the_batch_size_and_epochs_chosen_for_the_first(tmp_path, monkeypatch, capsys):
     started = {}
     monkeypatch.setattr(command, "_run", lambda jobs, *_: started.update(dict.fromkeys(jobs)) or {})
-    words = [
-        "--width",
-        "2",
-        "--classes",
-        "3",
-        "5",
-        "8",
-        "--seeds",
-        "0",
-        "1",
-        "--val-fraction",
-        "0.25",
-        "--out",
-        str(tmp_path),
-    ]
-    cli.run(["sweep", *words])
+    words = shlex.split("sweep --width 2 --classes 3 5 8 --seeds 0 1 --val-fraction 0.25 --out")
+    cli.run([*words, str(tmp_path)])
     assert len(started) == 2
     assert {(job.config.width, job.config.epochs, job.config.batch_size) for job in started} == {(2, 40, 32)}
     assert capsys.readouterr().err.count("chosen for ") == 1
@@ -193,24 +181,16 @@ sys.exit(ended.returncode)
 @pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed: pip install 'cascaded[cluster]'")
 @pytest.mark.usefixtures("_one_cluster")
 def test_a_sweep_runs_on_both_nodes_of_a_ray_cluster(tmp_path):
-    runs = tmp_path / "runs"
-    arguments = [*TINY, "--seeds", "0", "1", "--out", "runs", "--engine", "ray"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    environment |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
-    words = [sys.executable, "-W", "ignore", "-c", RAY, *arguments]
+    words = [sys.executable, "-W", "ignore", "-c", RAY, *TINY, "--seeds", "0", "1", "--out", "runs", "--engine", "ray"]
     # a folder of its own with a short name: the path of a socket has at most 107 characters
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as session:
-        environment["RAY_TMPDIR"] = session
-        output = subprocess.run(
-            words, capture_output=True, text=True, check=False, env=environment, timeout=300, cwd=tmp_path
-        )
+        environment = {"OMP_NUM_THREADS": "1", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
+        environment = {**os.environ, **environment, "RAY_TMPDIR": session}
+        output = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=300, cwd=tmp_path)
     assert output.returncode == 0, output.stderr
     assert "2 done" in output.stdout
-    assert all(is_done(runs / "cascaded-td" / str(seed)) for seed in range(2))
-    nodes = {
-        word for line in output.stdout.splitlines() if "node " in line for word in [line.split("node ")[1].split()[0]]
-    }
-    assert len(nodes) == 2, output.stdout
+    assert all(is_done(tmp_path / "runs" / "cascaded-td" / str(seed)) for seed in range(2))
+    assert len(set(re.findall(r"node (\S+)", output.stdout))) == 2, output.stdout
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed: pip install 'cascaded[cluster]'")
@@ -222,3 +202,45 @@ def test_a_cluster_that_does_not_answer_is_an_error(tmp_path):
     assert output.returncode == 2
     assert "no Ray cluster answers" in output.stderr
     assert "start one with `ray start --head`" in output.stderr
+
+
+# --- which runs a sweep has
+
+
+def jobs_of(methods, lams, seeds, **options):
+    return plan(RunConfig(), methods, lams, seeds, Path("runs"), **options)
+
+
+def test_methods_times_lambdas_times_seeds_and_methods_without_lambda_once_a_seed():
+    jobs = jobs_of(["cascaded-td", "cascaded-ce"], ["0.0", "1:0"], [0, 1])
+    names = ["cascaded-td-lam0", "cascaded-td-lam1-0", "cascaded-ce"]
+    assert [job.folder for job in jobs] == [Path("runs", name, str(seed)) for seed in (0, 1) for name in names]
+    assert [job.config.lam for job in jobs[:3]] == [0.0, (1.0, 0.0), None]
+    names = ["serial-td", "shallow-deep"]  # without lambdas, every method has its own
+    assert [job.name for job in jobs_of(names, [], [3])] == names
+
+
+def test_folds_stand_between_method_and_seed_and_each_holds_out_its_own():
+    jobs = jobs_of(["cascaded-td", "serial-ce"], ["0"], [4], folds=3)
+    names = [f"{method}/fold{number}of3" for method in ("cascaded-td-lam0", "serial-ce") for number in (1, 2, 3)]
+    assert [job.folder for job in jobs] == [Path("runs", name, "4") for name in names]
+    assert [job.config.fold for job in jobs] == [(1, 3), (2, 3), (3, 3)] * 2
+    words = jobs[1].arguments()
+    assert words[words.index("--fold") + 1] == "2/3"
+    assert words[words.index("--out") + 1] == str(Path("runs") / names[1])
+
+
+@pytest.mark.parametrize(
+    ("methods", "lams", "seeds", "options", "message"),
+    [
+        ([], [], [0], {}, "--methods is empty"),
+        (["serial-ce"], [], [], {}, "--seeds is empty"),
+        (["serial-ce"], [], [1, 1], {}, "--seeds has the same value twice"),
+        (["cascaded-td"], ["0", "0.0"], [0], {}, "--lam has the same value twice"),
+        (["cascaded-td"], ["2"], [0], {}, r"lam is 2\.0"),
+        (["cascade"], [], [0], {}, "there is no method 'cascade'"),
+        (["serial-ce"], [], [0], {"folds": 1}, "--folds is 1: give at least 2, each is held out once"),
+    ],
+)
+def test_impossible_sweeps_are_refused(methods, lams, seeds, options, message):
+    refused(message, jobs_of, methods, lams, seeds, **options)

@@ -1,4 +1,4 @@
-"""The results table: written and read back, the same types whatever the rows."""
+"""The results table: written and read back, the same types whatever the rows; names and units of its values."""
 
 from pathlib import Path
 
@@ -8,11 +8,12 @@ import pytest
 from pandas.testing import assert_frame_equal
 from pyarrow import parquet
 
-from cascaded.errors import InputError
 from cascaded.results.metrics import METRICS
+from cascaded.results.names import display_name
 from cascaded.results.registry import ANALYSES
 from cascaded.results.table import COLUMNS, empty, load, read_provenance, results_file, to_table, write
 from tests.made_table import made_table
+from tests.refused import refused
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def test_rows_are_read_back_as_they_were_written(table, tmp_path):
         write(tmp_path / run, analysis, rows, {"traces": {"a": "b"}})
     again = load(tmp_path)
     order = ["run", "analysis", "metric", "rule", "unit", "measure", "detector", "reads", "ood_data", "noise", "steps"]
-    order += ["noise_frames", "schedule", "x"]
+    order += ["noise_frames", "schedule", "manipulation", "level", "category", "answer", "x"]
     arrange = lambda df: df.sort_values(order, ignore_index=True)  # noqa: E731
     assert_frame_equal(arrange(again), arrange(table))
     assert read_provenance(results_file(tmp_path / table.run[0], "speed_accuracy")) == {"traces": {"a": "b"}}
@@ -75,20 +76,47 @@ def test_load_can_be_restricted_to_some_analyses(tmp_path):
 
 def test_other_parquet_files_are_passed_over(tmp_path):
     pd.DataFrame({"image": [1]}).to_parquet(tmp_path / "train.parquet")
-    with pytest.raises(InputError, match=r"there are no results in .*: cascaded analyze .* computes them"):
-        load(tmp_path)
-    with pytest.raises(InputError, match="does not exist"):
-        load(tmp_path / "nowhere")
+    refused(r"there are no results in .*: cascaded analyze .* computes them", load, tmp_path)
+    refused("does not exist", load, tmp_path / "nowhere")
 
 
 def test_a_damaged_file_is_passed_over_and_a_column_that_is_not_known_refused(tmp_path):
     file = write(tmp_path, "run_time", made_table("run_time", seeds=(0,)), {})
     file.write_bytes(file.read_bytes()[:100])
     assert read_provenance(file) is None
-    with pytest.raises(InputError, match="rows have a column 'color'"):
-        to_table(pd.DataFrame([{"color": 1}]))
+    refused("rows have a column 'color'", to_table, pd.DataFrame([{"color": 1}]))
 
 
 def test_the_page_about_the_table_has_every_column_and_metric():
     page = (Path(__file__).parent.parent / "docs" / "results-table.md").read_text()
     assert [name for name in (*COLUMNS, *METRICS, *ANALYSES) if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "about"),
+    [
+        ("CascadedTD(0)", ("cascaded-td", 0.0)),
+        ("CascadedTD(0.5)", ("cascaded-td", 0.5, "cascaded")),
+        ("CascadedTD(0)-MultiHead", ("cascaded-td-multihead", 0.0)),
+        ("CascadedCE", ("cascaded-ce", None)),
+        ("CascadedCE", ("cascaded-ce", float("nan"), "cascaded", "focus")),
+        ("SerialCE", ("cascaded-ce", None, "serial")),
+        ("SerialCEx9", ("cascaded-ce", None, "serial", "focus")),
+        ("SerialCE", ("serial-ce", None)),
+        ("SerialTD(1)", ("serial-td", 1.0)),
+        ("Shallow-Deep", ("serial-td-multihead", 1.0, "serial")),
+        ("Shallow-Deep (0)", ("serial-td-multihead", 0.0)),
+        ("Shallow-Deep, own features", ("shallow-deep", 1.0, "serial")),
+        ("CascadedTD(0), serial", ("cascaded-td", 0.0, "serial")),
+    ],
+)
+def test_display_name(name, about):
+    assert display_name(*about) == name
+
+
+def test_values_are_written_with_their_units():
+    assert METRICS["accuracy"].format(0.7134) == "71.3 %"
+    assert METRICS["accuracy"].format_difference(0.012) == "+1.2 points"
+    assert METRICS["latency"].format(31.415) == "31.4 steps"
+    assert METRICS["rho"].format(-0.1234) == "-0.123"
+    assert METRICS["rho"].format(float("nan")) == "-"

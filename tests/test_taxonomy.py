@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pandas.testing import assert_frame_equal
 
 from cascaded.analysis.statistics import draw_items
 from cascaded.analysis.taxonomy import taxonomic_compliance
@@ -43,13 +42,6 @@ def test_compliance_is_counted_item_by_item(trace):
             if answer != label
         ]
         assert compliance[t + 1] == pytest.approx(np.mean(wrong) if wrong else math.nan, nan_ok=True)
-
-
-@given(traces(), st.integers(0, 2**16))
-def test_the_order_of_items_changes_nothing(trace, seed):
-    order = np.random.default_rng(seed).permutation(trace.items)
-    one, other = (taxonomic_compliance(each, draws=2).drop(columns="draws") for each in (trace, trace.select(order)))
-    assert_frame_equal(one, other)
 
 
 @given(traces())

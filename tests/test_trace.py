@@ -1,10 +1,13 @@
-"""A trace: its arrays fit together, and others are refused."""
+"""A trace: its arrays fit together, and others are refused; the configuration of its recording."""
 
+import hashlib
+
+import msgspec
 import numpy as np
 import pytest
 
 from cascaded.errors import InputError
-from cascaded.traces.config import Provenance
+from cascaded.traces.config import Provenance, RecordingConfig
 from cascaded.traces.trace import Trace, check_same_items, join
 from tests.made_traces import facts
 from tests.refused import refused
@@ -65,15 +68,9 @@ def test_traces_that_do_not_belong_together_are_not_joined():
     refused("one trace and the other differ in steps, 4 and 5: join folds", join, [made(), made(steps=5)])
     with pytest.raises(InputError, match="one trace and the other differ in data, cifar10 and svhn: record both"):
         join([made(data="cifar10"), made(data="svhn")])
+    with pytest.raises(InputError, match=r"one trace and the other differ in kernel, osd and ews:0.9: join folds of"):
+        join([made(3, kernel="osd"), made(3, kernel="ews:0.9")])
     refused("there are no traces to join", join, [])
-
-
-def test_a_description_names_data_noise_and_run():
-    trace = made(data="cifar10", split="test", kernel="ews:0.9", run="runs/td0/0")
-    assert trace.description == "cifar10 test, ews:0.9, no noise, runs/td0/0"
-    noisy = made(data="cifar10", split="test", noise="occlusion", protocol="transient", noise_frames=(1,))
-    assert noisy.description == "cifar10 test, osd, transient occlusion, no run"
-    assert made().description == "data without a name, osd, no noise, no run"
 
 
 def test_traces_of_other_items_are_not_compared():
@@ -103,15 +100,49 @@ def test_what_does_not_fit_together_is_refused():
         Trace(logits, labels, embeddings=np.zeros((6, 8)), head=np.zeros((3, 7)))
 
 
-def test_folds_of_other_networks_are_not_joined():
-    one = made(3, indices=np.array([0, 1, 2]), kernel="osd")
-    with pytest.raises(
-        InputError, match=r"one trace and the other differ in kernel, osd and ews:0.9: join folds of one network"
-    ):
-        join([one, made(3, indices=np.array([3, 4, 5]), kernel="ews:0.9")])
-
-
 def test_other_things_than_arrays_are_refused_with_the_way_out():
     with pytest.raises(InputError, match=r"logits are of type list: give NumPy arrays, such as tensor.numpy\(\)"):
         Trace([[[1.0]]], np.zeros(1, np.int64))
     refused("labels are float64: give whole numbers", Trace, np.zeros((1, 1, 1), np.float32), np.zeros(1))
+
+
+STILL = RecordingConfig(data="cifar10", split="test", kernel="ews:0.9", steps=70, schedule="cascaded")
+NOISY = RecordingConfig(
+    data="cifar10",
+    split="test",
+    steps=10,
+    schedule="cascaded",
+    noise="occlusion",
+    protocol="transient",
+    trials=5,
+    noise_frames=(3,),
+)
+
+
+def test_provenance_comes_back_from_json_and_unknown_fields_are_ignored():
+    source = Provenance("runs/td0/0", "cascaded-td", (1.0, 0.0), 3, (2, 10), "ab", made_with={"torch": "2"})
+    fields = {**msgspec.to_builtins(source), "added_later": 1}
+    assert msgspec.json.decode(msgspec.json.encode(fields), type=Provenance) == source
+
+
+def test_time_is_fine_where_the_response_of_a_block_is_spread_over_steps():
+    kernels = {"osd": "coarse", "none": "coarse", "ews:0.9": "fine", "taps:0,0.5,0.5": "fine"}
+    assert {kernel: RecordingConfig(kernel=kernel).time for kernel in kernels} == kernels
+    assert RecordingConfig(kernel="none", schedule="serial").time == "coarse"
+
+
+def test_the_onset_of_noise_is_the_first_noisy_step():
+    assert (STILL.onset, STILL.total_steps) == (None, 70)
+    assert (NOISY.onset, NOISY.total_steps) == (11, 23)
+    assert RecordingConfig(noise="focus", protocol="persistent", steps=9).onset == 1
+
+
+def test_names_are_those_of_files():
+    assert STILL.name == "cifar10-test-ews0.9-70"
+    assert NOISY.name == "cifar10-test-osd-occlusion-transient-3"
+    serial = RecordingConfig("svhn", "test", "none", 9, "serial", max_images=20)
+    assert serial.name == "svhn-test-serial-9-20images"
+    place = "my photos/a+b"
+    digest = hashlib.sha256(place.encode()).hexdigest()[:6]
+    assert RecordingConfig(place, "validation", "taps:0,0.5", 4).name == f"a_b-{digest}-validation-taps0_0.5-4"
+    assert len({RecordingConfig(f"{place}/x").name for place in ("a", "b")}) == 2

@@ -3,18 +3,17 @@
 import shlex
 import shutil
 import sys
-from dataclasses import replace
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from cascaded import load_run
 from cascaded.cli import main as cli
 from cascaded.shell import program
-from cascaded.training.config import RECIPES
+from cascaded.training.config import RECIPES, train_args
 from cascaded.training.fit import fit
 from cascaded.training.runs import is_done, read_config
+from tests.pictures import image_folder
+from tests.tiny_data import tiny_data
 from tests.tiny_runs import tiny_run as tiny_run
 
 EXECUTED = ["--device", "cpu", "--threads", "1"]
@@ -69,26 +68,14 @@ def test_options_that_differ_from_the_run_are_refused_with_both_values(unfinishe
     output = refused("train", "--resume", "runs/mine", "--epochs", "7", "--data", "cluttered-digits", "--width", "4")
     assert "runs/mine/3 is another run (data digits -> cluttered-digits, epochs 1 -> 7): leave these" in output
     assert "(arch resnet18 -> resnet34)" in refused("train", "--resume", "runs/mine", "--arch", "resnet34")
-    assert "(seed 3 -> 0)" in refused("train", "--resume", "runs/mine/3", "--seed", "0")
-    assert "--resume is runs/mine and --out is runs/other: give one" in refused(
-        "train", "--resume", "runs/mine", "--out", "runs/other"
-    )
+    assert "(seed 3 -> 0)" in refused("train", "--resume", "runs/mine/3", "--seed", "0")  # though 0 is the default
+    output = refused("train", "--resume", "runs/mine", "--out", "runs/other")
+    assert "--resume is runs/mine and --out is runs/other: give one" in output
 
 
-def test_an_explicit_default_that_differs_from_the_run_is_refused(tiny_run, tmp_path, refused):
-    shutil.copytree(tiny_run("cascaded-ce"), tmp_path / "runs" / "ce" / "0")
-    assert "(method cascaded-ce -> cascaded-td" in refused("train", "--resume", "runs/ce", "--method", "cascaded-td")
-
-
-def test_resuming_what_is_not_there_is_refused_and_leaves_nothing(refused, tmp_path):
+def test_what_is_refused_leaves_nothing(refused, tmp_path):
     assert "there is no folder runs/nowhere" in refused("train", "--resume", "runs/nowhere")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_refused_run_leaves_nothing(refused, tmp_path):
-    assert "there are 320 training images" in refused(
-        "train", "--max-images", "320", "--batch-size", "4000", "--out", "runs/a"
-    )
+    assert "there are 320 training images" in refused("train", "--max-images", "320", "--batch-size", "4000")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -107,12 +94,7 @@ def test_a_damaged_checkpoint_is_one_plain_sentence(tiny_run, tmp_path, cascaded
 
 
 def test_a_small_folder_without_test_images_is_trained_and_the_next_command_works(tmp_path, cascaded, capsys):
-    draws = np.random.default_rng(0)
-    for name in ("dark", "light"):
-        (tmp_path / "my images" / name).mkdir(parents=True)
-        for number in range(20):
-            pixels = draws.integers(0, 100, (8, 8, 3)) + (150 if name == "light" else 0)
-            Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / "my images" / name / f"{number}.png")
+    image_folder(tmp_path / "my images", ["dark", "light"], each=20)
     cascaded("train", "--data", "my images", "--width", "2", "--epochs", "3", "--out", "my runs", *EXECUTED)
     output = capsys.readouterr()
     config = read_config(tmp_path / "my runs" / "0")
@@ -139,18 +121,28 @@ def test_nothing_is_chosen_where_all_is_given_or_enough():
         assert not [line for line in lines if line.startswith("chosen")]
 
 
-@pytest.mark.parametrize("recipe", ["laptop", "paper"])
+def test_the_strong_recipe_trains_in_two_phases(tmp_path, cascaded, monkeypatch):
+    monkeypatch.setenv("CASCADED_DATA", str(tiny_data(tmp_path / "data")))
+    one_step = ["--epochs", "1", "--batch-size", "64", *EXECUTED]  # 108 training images
+    words = ["train", "--data", "cifar10", "--recipe", "strong"]
+    cascaded(*words, "--method", "cascaded-ce", "--out", "runs/strong-ce", *one_step)
+    cascaded(*words, "--init-from", "runs/strong-ce/0", "--lr", "0.05", "--out", "runs/strong", *one_step)
+    first, second = (load_run(tmp_path / "runs" / name / "0") for name in ("strong-ce", "strong"))
+    assert (first.step, second.step) == (1, 1)
+    assert second.config.init_from == first.weights
+    strong = replace(RECIPES["strong"], data="cifar10", epochs=1, batch_size=64)
+    assert first.config == replace(strong, method="cascaded-ce")
+    assert second.config == replace(strong, init_from=first.weights, lr=0.05)
+    assert train_args(RECIPES["strong"]) == ["--recipe", "strong"]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
 def test_help_shows_the_values_of_the_recipe(recipe, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    with pytest.raises(SystemExit):
-        cli.run(["train", "--recipe", recipe, "--help"])
-    out = capsys.readouterr().out
+    for name in ("sweep", "train"):
+        with pytest.raises(SystemExit):
+            cli.run([name, "--recipe", recipe, "--help"])
+        out = capsys.readouterr().out
+        assert "None" not in out, name
     assert f"Channels of the first stage. (default: {RECIPES[recipe].width})" in out
     assert f"chooses more. (default: {RECIPES[recipe].epochs})" in out
-
-
-def test_every_option_shows_the_default_that_is_used(capsys):
-    for name in ("train", "sweep"):
-        with pytest.raises(SystemExit):
-            cli.run([name, "--help"])
-        assert "None" not in capsys.readouterr().out, name

@@ -1,6 +1,5 @@
 """A trained network from its folder: the one that was trained, and nothing else."""
 
-import json
 import re
 import shutil
 
@@ -9,18 +8,17 @@ import torch
 
 import cascaded
 from cascaded.data.sources import load
-from cascaded.errors import InputError
-from cascaded.files import sha256
+from cascaded.files import read_json, sha256, write_json
 from cascaded.shell import program
 from cascaded.training import checkpoint
 from cascaded.training.load import load_run
 from cascaded.training.runs import checkpoint_places, find_runs, is_done, read_metrics, weights_digest
 from tests.refused import refused
-from tests.tiny_runs import tiny_run  # noqa: F401
+from tests.tiny_runs import tiny_run as tiny_run
 
 
 @pytest.fixture
-def own_copy(tiny_run, tmp_path):  # noqa: F811
+def own_copy(tiny_run, tmp_path):
     """A run that a test may spoil."""
     return shutil.copytree(tiny_run(), tmp_path / "0")
 
@@ -37,7 +35,7 @@ def own_copy(tiny_run, tmp_path):  # noqa: F811
     ],
 )
 @torch.no_grad()
-def test_the_network_is_right_exactly_as_often_as_when_it_was_trained(tiny_run, model, options):  # noqa: F811
+def test_the_network_is_right_exactly_as_often_as_when_it_was_trained(tiny_run, model, options):
     run = load_run(tiny_run(model, **options))
     assert any(isinstance(layer, torch.nn.MaxPool2d) for layer in run.net.stem) == options.get("pool", True)
     assert not any(module.training for module in run.net.modules())
@@ -45,32 +43,26 @@ def test_the_network_is_right_exactly_as_often_as_when_it_was_trained(tiny_run, 
     predictions = run.net(run.normalized(test.images), schedule=run.config.get_method().schedule).argmax(dim=-1)
     right = (predictions == test.labels).double().mean(dim=1)
     assert right.tolist() == read_metrics(run.folder)[-1]["test"]
-    assert run.step == 10
+    assert (run.step, run.inputs.shape, run.inputs.classes) == (10, (1, 8, 8), test.classes)
+    assert (run.config.data, run.config.method, run.config.seed) == ("digits", model, 0)
 
 
 @torch.no_grad()
-def test_a_run_trained_on_the_last_step_is_loaded_with_the_statistics_of_that_step_only(tiny_run, tmp_path):  # noqa: F811
+def test_a_run_trained_on_the_last_step_is_loaded_with_the_statistics_of_that_step_only(tiny_run, tmp_path):
     """Earlier runs of cascaded-ce have filled statistics, and no such field in config.json."""
     filled = load_run(tiny_run("cascaded-ce", fill_statistics=True))
     earlier = shutil.copytree(filled.folder, tmp_path / "0")
-    content = json.loads((earlier / "config.json").read_text())
+    content = read_json(earlier / "config.json")
     del content["config"]["fill_statistics"]
-    (earlier / "config.json").write_text(json.dumps(content))
+    write_json(earlier / "config.json", content)
     images = torch.randn(4, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     found, all_rows = load_run(earlier).net(images), filled.net(images)
     assert torch.equal(found[-1], all_rows[-1])
     assert not torch.allclose(found[1], all_rows[1])
 
 
-def test_the_run_tells_what_its_network_takes_without_the_images(tiny_run):  # noqa: F811
-    run = load_run(tiny_run())
-    assert run.inputs.shape == (1, 8, 8)
-    assert run.inputs.classes == load("digits", "test").classes
-    assert (run.config.data, run.config.method, run.config.seed) == ("digits", "cascaded-td", 0)
-
-
 @pytest.mark.parametrize("bytes_or_floats", [True, False])
-def test_images_are_normalized_by_what_was_trained_on_stills_and_films_alike(tiny_run, bytes_or_floats):  # noqa: F811
+def test_images_are_normalized_by_what_was_trained_on_stills_and_films_alike(tiny_run, bytes_or_floats):
     run = load_run(tiny_run())
     pixels = torch.randint(0, 256, (3, 2, 1, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     film = run.normalized(pixels if bytes_or_floats else pixels / 255)
@@ -80,24 +72,18 @@ def test_images_are_normalized_by_what_was_trained_on_stills_and_films_alike(tin
         assert torch.equal(run.normalized(each if bytes_or_floats else each / 255), frame)
 
 
-def test_the_digest_is_that_of_the_file_with_the_weights(tiny_run):  # noqa: F811
-    run, other = load_run(tiny_run()), load_run(tiny_run(seed=1))
-    assert run.weights == sha256(checkpoint_places(run.folder)[-1] / "model.safetensors") == weights_digest(run.folder)
-    assert run.weights != other.weights
-
-
 def test_a_damaged_checkpoint_does_not_count_for_the_digest(own_copy):
     before = weights_digest(own_copy)
+    assert load_run(own_copy).weights == sha256(checkpoint_places(own_copy)[-1] / "model.safetensors") == before
     later = shutil.copytree(checkpoint_places(own_copy)[-1], own_copy / "checkpoints" / "000000099")
     (later / "model.safetensors").write_bytes(b"damaged")
     assert weights_digest(own_copy) == before
-    (tmp := own_copy / "checkpoints").rename(own_copy / "gone")
-    assert not tmp.exists()
+    shutil.rmtree(own_copy / "checkpoints")
     assert weights_digest(own_copy) is None
 
 
 @torch.no_grad()
-def test_a_saved_network_is_a_run_without_checkpoints(tiny_run, tmp_path):  # noqa: F811
+def test_a_saved_network_is_a_run_without_checkpoints(tiny_run, tmp_path):
     cascaded.load(tiny_run()).save_pretrained(tmp_path / "saved")
     run, saved = load_run(tiny_run()), load_run(tmp_path / "saved")
     assert (saved.config, saved.inputs, saved.step) == (run.config, run.inputs, 0)
@@ -119,10 +105,6 @@ def test_the_newest_checkpoint_counts(own_copy):
     assert torch.equal(after.net.readout.linear.bias, before.net.readout.linear.bias + 1)
 
 
-def test_a_folder_without_a_run_is_refused(tmp_path):
-    refused(r"contains no run, there is no config\.json: give OUT/SEED of a cascaded train", load_run, tmp_path)
-
-
 def test_runs_and_networks_of_version_0_1_are_refused(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "spec.json").write_text("{}")
@@ -133,45 +115,23 @@ def test_runs_and_networks_of_version_0_1_are_refused(tmp_path):
     refused(r"saved is a network of cascaded 0\.1", load_run, tmp_path / "saved")
 
 
-def test_a_run_without_a_checkpoint_is_refused(own_copy):
+def test_folders_that_cannot_be_loaded_are_refused(own_copy, tmp_path):
+    refused(r"contains no run, there is no config\.json: give OUT/SEED of a cascaded train", load_run, tmp_path)
+    content = read_json(own_copy / "config.json")
+    write_json(own_copy / "config.json", {**content, "config": {**content["config"], "width": 8}})
+    refused(r"are of another network .*: bring back those of its config\.json", load_run, own_copy)
     shutil.rmtree(own_copy / "checkpoints")
     command = re.escape(f"{program()} train --resume {own_copy}")
     refused(f"has no checkpoint yet.*: wait for the first one, or run {command}", load_run, own_copy)
-
-
-def test_a_run_that_does_not_tell_its_inputs_is_refused(own_copy):
-    content = json.loads((own_copy / "config.json").read_text())
-    content.pop("inputs")
-    (own_copy / "config.json").write_text(json.dumps(content))
+    write_json(own_copy / "config.json", {"config": content["config"]})
     refused(r"config\.json does not describe a run \(it has no config and inputs\)", load_run, own_copy)
 
 
-def test_weights_of_another_network_are_refused(own_copy):
-    content = json.loads((own_copy / "config.json").read_text())
-    content["config"]["width"] = 8
-    (own_copy / "config.json").write_text(json.dumps(content))
-    refused(r"are of another network .*: bring back those of its config\.json", load_run, own_copy)
-
-
-@pytest.mark.parametrize(
-    ("shape", "message"),
-    [
-        ((2, 3, 8, 8), "images are 3 channels of 8 x 8"),
-        ((2, 1, 8, 9), "images are 1 channel of 8 x 9"),
-        ((8, 8), "images are 8 x 8 without channels"),
-    ],
-)
-def test_images_of_another_shape_are_refused_with_both_shapes(tiny_run, shape, message):  # noqa: F811
+def test_images_of_another_shape_or_range_are_refused_with_both(tiny_run):
     run = load_run(tiny_run())
-    with pytest.raises(InputError) as raised:
-        run.normalized(torch.zeros(shape))
-    assert str(raised.value) == f"{message}, {run.folder} was trained on 1 channel of 8 x 8: resize them to that"
-
-
-def test_floats_outside_zero_to_one_are_refused_with_their_range(tiny_run):  # noqa: F811
-    run = load_run(tiny_run())
-    with pytest.raises(
-        InputError, match=r"^images are floats from 0 to 255, .* normalized already give them to run\.net$"
-    ):
-        run.normalized(torch.tensor([0.0, 255.0]).repeat(1, 1, 8, 4))
+    for shape, found in (((2, 3, 8, 8), "3 channels of 8 x 8"), ((8, 8), "8 x 8 without channels")):
+        message = f"^images are {found}, {run.folder} was trained on 1 channel of 8 x 8: resize them to that$"
+        refused(message, run.normalized, torch.zeros(shape))
+    message = r"^images are floats from 0 to 255, .* normalized already give them to run\.net$"
+    refused(message, run.normalized, torch.tensor([0.0, 255.0]).repeat(1, 1, 8, 4))
     assert run.normalized(torch.zeros(0, 1, 8, 8)).shape == (0, 1, 8, 8)

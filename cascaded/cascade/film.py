@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Shaped
 from torch import Tensor
 
 REST = 0  # the step before the first output, in which nothing has arrived yet
@@ -31,7 +31,7 @@ class Film:
             once.
     """
 
-    frames: Float[Tensor, "time_batch *rest"]
+    frames: Shaped[Tensor, "time_batch *rest"]
     batch: int
     steps: int
     start: int = 1
@@ -50,7 +50,7 @@ class Film:
         """The film up to and including its first `steps` steps."""
         return replace(self, frames=self.frames[: steps * self.batch], steps=steps)
 
-    def last(self) -> Float[Tensor, "batch *rest"]:
+    def last(self) -> Shaped[Tensor, "batch *rest"]:
         """The last frame, which is repeated."""
         return self.frames[-self.batch :]
 
@@ -68,7 +68,7 @@ class Film:
             length = min(steps, self.steps - first)
             yield replace(self, frames=frames if len(frames) else self.last(), steps=length, start=self.start + first)
 
-    def unfold(self) -> Float[Tensor, "time batch *rest"]:
+    def unfold(self) -> Shaped[Tensor, "time batch *rest"]:
         """All steps, time as an axis of its own."""
         return self.hold(self.steps).frames.unflatten(0, (self.steps, self.batch))
 
@@ -79,12 +79,12 @@ def layout(frames: Tensor) -> torch.memory_format:
     return torch.channels_last if last else torch.contiguous_format
 
 
-def still(images: Float[Tensor, "batch *rest"], steps: int, start: int = 1) -> Film:
+def still(images: Shaped[Tensor, "batch *rest"], steps: int, start: int = 1) -> Film:
     """One frame, repeated for `steps` steps."""
     return Film(images, batch=images.shape[0], steps=steps, start=start)
 
 
-def moving(frames: Float[Tensor, "time batch *rest"], steps: int | None = None, start: int = 1) -> Film:
+def moving(frames: Shaped[Tensor, "time batch *rest"], steps: int | None = None, start: int = 1) -> Film:
     """One frame per step. With more steps than frames the last frame is repeated, with fewer the film is cut."""
     time, batch = frames.shape[:2]
     steps = time if steps is None else steps

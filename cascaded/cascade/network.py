@@ -220,9 +220,14 @@ class Cascade(nn.Module):
         """The step at which the output for a still image is final and equals the serial network's."""
         return self.steps_to_settle(self.kernel)
 
+    @property
+    def serial_steps(self) -> int:
+        """Number of steps under the serial schedule: the stem, then one block per step."""
+        return len(self.blocks) + 1
+
     def steps_to_settle(self, kernel: Kernel) -> int:
         """`settle_steps` for another kernel; at least the number of blocks plus the stem."""
-        stages = len(self.blocks) + 1
+        stages = self.serial_steps
         steps = max(stages, kernel.settles(stages))
         if math.isinf(steps):
             raise InputError(f"{kernel} converges only in the limit: give steps, e.g. steps=70 for alpha 0.9")
@@ -260,7 +265,7 @@ class Cascade(nn.Module):
         """
         kernel, schedule = kernel or self.kernel, self._schedule(schedule)
         if steps is None:
-            steps = len(self.blocks) + 1 if schedule == "serial" else self.steps_to_settle(kernel)
+            steps = self.serial_steps if schedule == "serial" else self.steps_to_settle(kernel)
         return cost.operations(self, (height, width), schedule, kernel, steps)
 
     # --- edges

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import DisallowNone
 
 from cascaded.cli.usage import check_folder
-from cascaded.errors import at_least
+from cascaded.errors import InputError, at_least
 from cascaded.progress import minutes, print_line, progress, table, wide_console
 from cascaded.shell import help_default, program
 
@@ -49,8 +49,10 @@ def demo(
     check_folder(out)
     from cascaded.paper.claims import evaluate
     from cascaded.paper.experiments import DEMO
-    from cascaded.paper.reproduce import RUNS, Reproduction, reproduce, results_of
+    from cascaded.paper.queue import only_queue, plan, run_queue
+    from cascaded.paper.reproduce import Reproduction, results_of, write_results
     from cascaded.paper.scales import DEMO_SCALE, QUICK_DEMO
+    from cascaded.paper.status import RUNS
     from cascaded.report.sections import SECTIONS
     from cascaded.report.write import read_table, write_report
 
@@ -59,7 +61,13 @@ def demo(
         own = tuple(network for network in DEMO.networks if network.data == data)
         work = Reproduction(replace(DEMO, name=f"demo-{data}", networks=own), QUICK_DEMO if quick else DEMO_SCALE, out)
         print_line(console, message)
-        for note in reproduce(work, num_workers, lambda line: None).notes:
+        with only_queue(out):
+            ended = run_queue(plan([work], keep="traces"), out, f"{program()} demo", num_workers)
+        if ended.paused:
+            raise KeyboardInterrupt("interrupted: run the same command again to resume")
+        if ended.failed:
+            raise InputError("; ".join(f"{name} failed, {reason}" for name, reason in ended.failed.items()))
+        for note in write_results(work).notes:
             print_line(console, f"note: {note}")
         console.print(accuracy_table(results_of(work)))
     print_line(console, "3 of 3: drawing the page")

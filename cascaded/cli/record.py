@@ -20,6 +20,7 @@ def record(
     runs: Runs,
     config: Annotated[RecordingConfig, tyro.conf.arg(name="")],
     *,
+    human: bool = False,
     overwrite: bool = False,
     device: str = "auto",
     threads: Annotated[int | None, DisallowNone, help_default("all cores")] = None,
@@ -33,6 +34,8 @@ def record(
     Args:
         runs: Folders of runs or saved networks, or folders above them.
         config: Which images are presented, and how.
+        human: Record everything that people were shown whose answers `cascaded analyze --only human` compares: color
+            images, gray ones, and gray ones with noise or blurred.
         overwrite: Replace recordings that exist, also those of other weights or images.
         device: auto, cpu, cuda, cuda:1, mps.
         threads: CPU threads.
@@ -42,15 +45,19 @@ def record(
     check_given(runs, "run", "record runs/td0/0")
     folders = find_runs(runs)
     from cascaded.traces.protocols import SerialKernelError, check_config
+    from cascaded.traces.stimuli import human_recordings
     from cascaded.training.distributed import choose_device, use_threads
     from cascaded.training.load import load_run
 
-    check_config(config)
+    configs = human_recordings(config) if human else (config,)
+    for each in configs:
+        check_config(each)
     use_threads(threads)
     for folder in folders:
         run, skip = load_run(folder, choose_device(device)), SerialKernelError if len(folders) > 1 else ()
         try:
-            _record(run, config, overwrite)
+            for each in configs:
+                _record(run, each, overwrite)
         except skip as error:
             print(f"skipped: {error}")
     print(f"next: {program()} analyze {' '.join(shlex.quote(str(run)) for run in runs)}")

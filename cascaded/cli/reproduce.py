@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from cascaded.paper.reproduce import Outcome, Reproduction
+    from cascaded.paper.queue import Task
+    from cascaded.paper.reproduce import Reproduction
+    from cascaded.paper.work import Keep
+    from cascaded.training.engines import Status
 
 COLORS = {"supported": "green", "contradicted": "red"}
 
@@ -35,20 +39,26 @@ def reproduce(
     out: Annotated[Path | None, DisallowNone, help_default("out/reproduce-SCALE")] = None,
     list_names: Annotated[bool, tyro.conf.arg(name="list")] = False,
     commands: bool = False,
+    status: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    pause: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    keep: Literal["weights", "traces", "none"] = "weights",
+    stages: Annotated[tuple[int, ...], help_default("all")] = (),
     no_train: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     num_workers: Annotated[int | None, DisallowNone, help_default("one per core")] = None,
 ) -> None:
     """Reproduce tables and figures of the paper: train, record, analyze, draw.
 
     NAME is table-lambda, speed-accuracy, deadline, serial-td0, images, prototypicality, taxonomy, noise-persistent,
-    noise-transient, ood, stopping, terriers, alpha, depth or run-time. `claims` compares everything that was reproduced
-    with the claims of the paper; in a clone of the repository, and before anything is reproduced, it prints the results
-    that come with it. `all` is every experiment and the claims.
+    noise-transient, noise-scratch, ood, stopping, terriers, alpha, depth or run-time. `claims` compares everything that
+    was reproduced with the claims of the paper; in a clone of the repository, and before anything is reproduced, it
+    prints the results that come with it. `all` is every experiment and the claims.
 
-    Networks are shared between experiments, in OUT/runs; tables and figures are in OUT/results. If it is interrupted,
-    run the same command again to resume.
+    Networks wait in a queue, in the order of the scale's stages, and have one process each: it trains the network, and
+    records and analyzes it for every experiment that uses it. Networks are in OUT/runs, tables and figures in
+    OUT/results. To stop, press Ctrl-C or use --pause from elsewhere; run the same command again to resume.
 
-    Example: cascaded reproduce table-lambda --scale laptop
+    Example: cascaded reproduce all --scale laptop
+    Example: cascaded reproduce --status --scale laptop
 
     Args:
         names: Experiments.
@@ -57,70 +67,117 @@ def reproduce(
         out: Folder of the runs and results.
         list_names: List the experiments, what is done, and how long the remaining training takes on this machine.
         commands: Only print the commands that do the same, step by step.
+        status: Print what of the queue is done, running, failed and next, and the hours that are left.
+        pause: Stop the running queue: networks in training save their state.
+        keep: What stays of a network once everything is measured, besides its results: weights; traces: everything;
+            none: not even weights, unless other networks start from them.
+        stages: Only these stages of the queue, by their numbers.
         no_train: Use networks that are trained already only.
         num_workers: Processes at a time.
     """
     at_least(1, num_workers=num_workers)
+    folder = out or Path("out") / f"reproduce-{scale}"
+    check_folder(folder)
+    where = f"--scale {scale}" + ("" if out is None else f" --out {shlex.quote(out.as_posix())}")
+    console = wide_console()
+    if status or pause:
+        from cascaded.cli.queue import pause_queue, show_status
+
+        (pause_queue if pause else show_status)(folder, where, console)
+        return
     if not names and not list_names:
         raise InputError(f"no experiment is given: add one, as in {program()} reproduce table-lambda; --list shows all")
     from cascaded.paper.commands import commands as commands_of
     from cascaded.paper.experiments import CLAIMS
 
-    folder = out or Path("out") / f"reproduce-{scale}"
-    check_folder(folder)
-    console, chosen = wide_console(), _chosen(names, scale, folder, no_train)
+    chosen = _chosen(names, scale, folder, no_train)
     if list_names:
         console.print(_listing(scale, folder))
     elif commands:
         print("\n".join(dict.fromkeys(line for work in chosen for line in commands_of(work))))
     else:
-        failed = _reproduce(chosen, num_workers, console)
+        words = {"--keep": (keep,) * (keep != "weights"), "--stages": stages, "--no-train": ("",) * no_train}
+        words["--num-workers"] = () if num_workers is None else (num_workers,)
+        options = "".join(f" {name} {' '.join(map(str, each))}".rstrip() for name, each in words.items() if each)
+        command = f"{program()} reproduce {' '.join(names)} {where}{options}"
+        failed, paused = _run(chosen, keep, stages, num_workers, command, console)
         if CLAIMS in names or "all" in names:
-            _show_claims(scale, folder, out is None, console)
-        else:
-            where = "" if out is None else f" --out {shlex.quote(out.as_posix())}"
-            print_line(console, f"next: {program()} reproduce claims --scale {scale}{where}")
-        if failed:
-            raise InputError(f"{len(failed)} of {counted(len(chosen), 'experiment')} failed: {'; '.join(failed)}")
+            _show_claims(scale, folder, out is None, console, quiet=paused)
+        elif not paused:
+            print_line(console, f"next: {program()} reproduce claims {where}")
+        if paused:
+            print_line(console, f"paused; to resume: {command}")
+        elif failed:
+            raise InputError(f"{counted(len(failed), 'network')} failed: {'; '.join(failed)}; run it again to resume")
 
 
 def _chosen(names: Sequence[str], scale: str, out: Path, no_train: bool) -> list[Reproduction]:
-    """The experiments, each once; of `all` with --no-train, those that have a trained network."""
+    """The experiments, each once; of `all`, those that have a network at this scale."""
     from cascaded.paper.experiments import ALL, CLAIMS, EXPERIMENTS, find_experiment
     from cascaded.paper.reproduce import Reproduction
     from cascaded.paper.scales import SCALES
 
     wanted = dict.fromkeys(each for name in names for each in (EXPERIMENTS if name == ALL else [name]))
     works = [Reproduction(find_experiment(name), SCALES[scale], out, no_train) for name in wanted if name != CLAIMS]
-    return [work for work in works if work.networks or ALL not in names]
-
-
-def _reproduce(works: Sequence[Reproduction], num_workers: int | None, console: Console) -> list[str]:
-    """Run experiments; returns why some failed: one whose data are missing does not stop the others."""
-    from cascaded.paper.reproduce import reproduce
-
-    failed = []
     for work in works:
-        start, name = time.monotonic(), work.experiment.name
-        try:
-            outcome = reproduce(work, num_workers, lambda line: print_line(console, line))
-        except InputError as error:
-            if len(works) == 1:
-                raise
-            print_line(console, f"{name} failed: {error}")
-            failed.append(f"{name}, {error}")
-        else:
-            _show(outcome, work, time.monotonic() - start, console)
-    return failed
+        if not work.networks and ALL not in names:
+            name = work.experiment.name
+            if no_train and replace(work, no_train=False).networks:
+                raise InputError(f"no network of {name} is trained in {work.runs}: leave out --no-train to train them")
+            raise InputError(f"no network of {name} is part of scale {scale}: choose another --scale")
+    return [work for work in works if work.networks]
 
 
-def _show(outcome: Outcome, work: Reproduction, seconds: float, console: Console) -> None:
+def _run(
+    works: Sequence[Reproduction],
+    keep: Keep,
+    stages: Sequence[int],
+    num_workers: int | None,
+    command: str,
+    console: Console,
+) -> tuple[list[str], bool]:
+    """Run the queue, then write and show what there is; returns which networks failed, and whether it was paused."""
+    if not works:
+        return [], False
+    from cascaded.paper.queue import only_queue, plan, run_queue
+
+    start, out = time.monotonic(), works[0].out
+    with only_queue(out):
+        tasks = plan(works, keep, stages)
+        if not tasks:
+            numbers = f"1 to {len(works[0].scale.stages)}"
+            raise InputError(f"no network is in --stages {' '.join(map(str, stages))}: the scale has stages {numbers}")
+        with progress("networks", len(tasks)) as bar:
+
+            def on_end(task: Task, status: Status) -> None:
+                bar.log(f"{task.name}: {status.state}" + (f", {status.message}" if status.message else ""))
+                bar.advance()
+
+            bar.advance(sum(task.state() == "done" for task in tasks))
+            ended = run_queue(tasks, out, command, num_workers, on_end)
+        for work in works:
+            _conclude(work, console, quiet=ended.paused)
+    done = sum(status.state == "done" for status in ended.statuses.values())
+    print_line(console, f"{done} of {counted(len(tasks), 'network')} done, after {minutes(time.monotonic() - start)}")
+    return [f"{name}, {reason}" for name, reason in ended.failed.items()], ended.paused
+
+
+def _conclude(work: Reproduction, console: Console, quiet: bool) -> None:
+    """Write the table and figures of an experiment from the rows that there are; print them unless it is quiet."""
+    from cascaded.paper.reproduce import write_results
+
     experiment = work.experiment
-    console.print(estimates_table(outcome.table, experiment.title))
-    for note in outcome.notes:
-        print_line(console, f"note: {note}")
+    try:
+        outcome = write_results(work)
+    except InputError as error:  # nothing is analyzed yet
+        print_line(console, f"note: {error}")
+        return
+    if not quiet:
+        console.print(estimates_table(outcome.table, experiment.title))
+        for note in outcome.notes:
+            print_line(console, f"note: {note}")
     figures = counted(sum(file.suffix == ".svg" for file in outcome.files), "figure")
-    print_line(console, f"{experiment.name} took {minutes(seconds)}: wrote {outcome.files[0]} and {figures} beside it")
+    print_line(console, f"{experiment.name}: wrote {outcome.files[0]} and {figures} beside it")
 
 
 def estimates_table(rows: pd.DataFrame, title: str) -> Table:
@@ -171,11 +228,14 @@ def _print_claims(claims: pd.DataFrame, options: str, console: Console) -> None:
         print_line(console, f"to measure {names}: {typed(str(command))}{options}")
 
 
-def _show_claims(scale: str, out: Path, is_default: bool, console: Console) -> None:
-    """Print and write the claims of a reproduction; without one, print those that come with the repository."""
+def _show_claims(scale: str, out: Path, is_default: bool, console: Console, quiet: bool) -> None:
+    """Write and print the claims of a reproduction; without one, print those that come with the repository."""
     from cascaded.paper.published import CLAIMS_FILE, claims_of, find_published, has_results, read_claims, write_claims
-    from cascaded.paper.reproduce import RESULTS, RUNS
+    from cascaded.paper.reproduce import RESULTS
+    from cascaded.paper.status import RUNS
 
+    if quiet and not has_results(out / RUNS):
+        return
     folder = find_published(scale) if is_default and not has_results(out / RUNS) else None
     if folder is not None:
         _print_claims(read_claims(folder / CLAIMS_FILE), "", console)
@@ -183,7 +243,8 @@ def _show_claims(scale: str, out: Path, is_default: bool, console: Console) -> N
         print_line(console, f"next: {program()} reproduce table-lambda --scale {scale}")
         return
     claims = claims_of(out / RUNS, scale)
-    _print_claims(claims, "" if is_default else f" --out {shlex.quote(out.as_posix())}", console)
+    if not quiet:
+        _print_claims(claims, "" if is_default else f" --out {shlex.quote(out.as_posix())}", console)
     print_line(console, f"wrote {write_claims(claims, out / RESULTS / CLAIMS_FILE)}")
 
 
@@ -192,15 +253,14 @@ def _listing(scale: str, out: Path) -> Table:
     from cascaded.paper.estimate import seconds_left
     from cascaded.paper.experiments import EXPERIMENTS
     from cascaded.paper.published import find_published
-    from cascaded.paper.reproduce import RESULTS, Reproduction
+    from cascaded.paper.reproduce import RESULTS, Reproduction, is_trained
     from cascaded.paper.scales import SCALES
-    from cascaded.training.runs import is_done
 
     published, lines = find_published(scale), []
     with progress("timing a few training steps", len(EXPERIMENTS)) as bar:
         for name, experiment in EXPERIMENTS.items():
             work = Reproduction(experiment, SCALES[scale], out)
-            folders = work.all_folders()
+            folders = [folder for network in work.networks for folder in work.folders(network)]
             left = seconds_left(work)
             places = [folder for folder in (out / RESULTS, published) if folder and (folder / f"{name}.csv").exists()]
             lines.append(
@@ -208,7 +268,7 @@ def _listing(scale: str, out: Path) -> Table:
                     "name": name,
                     "shows": experiment.title,
                     "data": ", ".join(dict.fromkeys(_source(network.data) for network in work.networks)),
-                    "trained": f"{sum(map(is_done, folders))} of {len(folders)}",
+                    "trained": f"{sum(map(is_trained, folders))} of {len(folders)}",
                     "results": str(places[0]) if places else "none",
                     "training left": f"about {minutes(left)}" if left else "none",
                 }

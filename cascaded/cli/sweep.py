@@ -74,8 +74,8 @@ def sweep(
     Args:
         config: What all runs have in common.
         execution: How each of them is computed.
-        recipe: laptop: a narrow network within the hour on two cores; paper: the paper's training, for a GPU. Other
-            options override its values.
+        recipe: laptop: a narrow network within the hour on two cores; strong: a wider one in hours, in two phases (see
+            docs/training.md); paper: the paper's training, for a GPU. Other options override its values.
         methods: Training methods.
         lam: Lambdas of the TD methods. Methods without one are trained once per seed.
         seeds: The same for every method.

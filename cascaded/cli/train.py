@@ -56,8 +56,8 @@ def train(
     Args:
         config: Configuration of the run.
         execution: How it is computed.
-        recipe: laptop: a narrow network within the hour on two cores; paper: the paper's training, for a GPU. Other
-            options override its values.
+        recipe: laptop: a narrow network within the hour on two cores; strong: a wider one in hours, in two phases (see
+            docs/training.md); paper: the paper's training, for a GPU. Other options override its values.
         out: The folder of runs of this name; the run is kept in OUT/SEED.
         resume: Resume a run with the configuration in its folder: the run in this folder or, without a folder, the
             one in OUT, which is started if there is none.

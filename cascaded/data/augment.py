@@ -71,6 +71,11 @@ def white(images: Tensor) -> int:
     return 1 if images.is_floating_point() else 255
 
 
+def pixels(images: Shaped[Tensor, "*lead height width"]) -> Float[Tensor, "*lead height width"]:
+    """Bytes as floats in 0..1; floats stay as they are."""
+    return images if images.is_floating_point() else images.float() / white(images)
+
+
 def normalize(
     images: Shaped[Tensor, "batch channels height width"],
     mean: Float[Tensor, "channels"] | Sequence[float],
@@ -136,9 +141,11 @@ class Augment:
             images = reflect_crop(images, self.pad, generator)
         if self.flip:
             images = flip(images, generator)
+        if self.noise and self.noise.of_pixels:
+            images = self.noise(pixels(images), generator)
         normal = normalize(images, mean, std)
         if self.area < 1:
             normal = resized_crop(normal, self.area, generator)
-        if self.noise:
+        if self.noise and not self.noise.of_pixels:
             normal = self.noise(normal, generator)
         return cut_out(normal, self.cutout, generator) if self.cutout else normal

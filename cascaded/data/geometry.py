@@ -1,4 +1,4 @@
-"""Deterministic operations on batches of images: move, blur, average over tiles, rotate.
+"""Deterministic operations on batches of images: move, blur, average over tiles, rotate, make gray.
 
 Outside its edges an image is continued by its reflection, or by repeating its edge pixels.
 """
@@ -13,6 +13,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64, Shaped
 from torch import Tensor
 
+from cascaded.errors import InputError
+
+LUMINANCE = (0.299, 0.587, 0.114)
 Edges = Literal["reflect", "repeat"]
 """What is outside an image: its reflection, as in the paper, or its edge pixels, as in the reference code."""
 
@@ -73,6 +76,16 @@ def blur(images: Float[Tensor, "*lead height width"], sigma: float) -> Float[Ten
         for side in images.shape[-2:]
     )
     return rows @ images @ columns.mT
+
+
+def gray(images: Float[Tensor, "*lead channels height width"]) -> Float[Tensor, "*lead 1 height width"]:
+    """Luminance of pixels in 0..1, as in ITU-R BT.601: .299 R + .587 G + .114 B. One channel stays as it is."""
+    channels = images.shape[-3]
+    if channels not in (1, 3):
+        raise InputError(f"images have {channels} channels, gray is made of 1 or 3: give RGB images")
+    if channels == 1:
+        return images
+    return torch.einsum("c,...chw->...hw", images.new_tensor(LUMINANCE), images).unsqueeze(-3)
 
 
 def tiles(

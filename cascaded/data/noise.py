@@ -1,4 +1,4 @@
-"""The paper's six noises, which change at every step. Four remove information, two only move it.
+"""The paper's six noises, which change at every step; four remove information, two only move it. And gray images.
 
 A noise turns a still image into a sequence of frames, with new random numbers per frame; as an augmentation it makes
 one frame. Images are normalized: 0 is the mean color, which masked pixels get. Lengths are in pixels of a 32 px image,
@@ -7,49 +7,21 @@ as in the paper, and grow with the shorter side of the images.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from math import radians
 from typing import Any, get_args
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Generator, Tensor
 
+from cascaded.data.frames import SIDE, Noise
 from cascaded.data.geometry import Edges, blur, tiles, turn, window
+from cascaded.data.gray import Gray
 from cascaded.data.perlin import highest, perlin
 from cascaded.data.sampling import squares, uniform, whole
 from cascaded.errors import InputError, at_least, between
-
-SIDE = 32
-"""Side of the paper's images in pixels, which lengths refer to."""
-
-
-class Noise(ABC):
-    """A corruption of images. It has parameters and no state; all randomness comes from the generator."""
-
-    @abstractmethod
-    def frames(self, images: Tensor, steps: int, generator: Generator) -> Tensor:
-        """Noisy frames of images that have been checked."""
-
-    def film(
-        self, images: Float[Tensor, "batch channels height width"], steps: int, generator: Generator
-    ) -> Float[Tensor, "steps batch channels height width"]:
-        """One noisy frame of normalized images per step, with new random numbers per step and image."""
-        if images.dim() != 4 or 0 in images.shape:
-            shape = tuple(images.shape)
-            raise InputError(f"images have shape {shape}: give (batch, channels, height, width), none zero")
-        if not images.is_floating_point():
-            raise InputError(f"images are {images.dtype}, noise needs floats with mean color 0: normalize them first")
-        at_least(1, steps=steps)
-        return self.frames(images, steps, generator)
-
-    def __call__(
-        self, images: Float[Tensor, "batch channels height width"], generator: Generator
-    ) -> Float[Tensor, "batch channels height width"]:
-        """One noisy frame of normalized images, for augmentation."""
-        return self.film(images, 1, generator)[0]
 
 
 @dataclass(frozen=True)
@@ -246,7 +218,7 @@ NOISES: dict[str, Noise] = {
 }
 """The paper's noises, by name."""
 
-KNOWN = NOISES | {"translation-walk": TranslationWalk()}
+KNOWN = NOISES | {"translation-walk": TranslationWalk(), "gray": Gray()}
 
 
 def make_noise(text: str) -> Noise:
@@ -268,7 +240,7 @@ def make_noise(text: str) -> Noise:
 def parse_option(text: str, value: str, default: Any) -> Any:
     """The value of an option, of the type of its default; tuples are written as 1+2+4."""
     try:
-        return tuple(map(int, value.split("+"))) if isinstance(default, tuple) else type(default)(value)
+        return tuple(map(type(default[0]), value.split("+"))) if isinstance(default, tuple) else type(default)(value)
     except ValueError as error:
         example = "+".join(map(str, default)) if isinstance(default, tuple) else default
         raise InputError(f"noise is {text!r}, {value!r} is not a value: give one such as {example}") from error

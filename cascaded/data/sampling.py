@@ -15,6 +15,11 @@ def uniform(shape: tuple[int, ...], low: float, high: float, generator: Generato
     return torch.rand(shape, generator=generator, device=generator.device).to(device) * (high - low) + low
 
 
+def normal(shape: tuple[int, ...], generator: Generator, device: torch.device) -> Tensor:
+    """Normally distributed numbers with mean 0 and standard deviation 1."""
+    return torch.randn(shape, generator=generator, device=generator.device).to(device)
+
+
 def whole(shape: tuple[int, ...], low: int, high: int, generator: Generator, device: torch.device) -> Tensor:
     """Uniform integers from low to high, both included."""
     return torch.randint(low, high + 1, shape, generator=generator, device=generator.device).to(device)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
+from dataclasses import replace
 from functools import cache
 from statistics import median
 
 import torch
 
-from cascaded.paper.reproduce import Reproduction
+from cascaded.paper.reproduce import Reproduction, is_trained
 from cascaded.progress import cores
 from cascaded.training.config import RunConfig
 from cascaded.training.loop import build
-from cascaded.training.runs import is_done
 from cascaded.training.step import LossModule
 
 SIZES = {
@@ -20,31 +21,44 @@ SIZES = {
     "cifar100": (50_000, 32, 100),
     "tinyimagenet": (100_000, 64, 200),
     "terriers": (13_000, 224, 10),
+    "digits": (1_438, 8, 10),
 }
 """Number of training images, their height and width, number of classes."""
+UNKNOWN = (0, 32, 10)
 BATCH, ROUNDS = 16, 2
 
 
 def seconds_left(work: Reproduction) -> float:
     """Seconds of training with all cores at work; runs that have only been started count as new."""
-    return sum(_seconds(job.config) for job in work.all_jobs() if not is_done(job.folder)) / cores()
+    return sum(seconds_of(job.config) for job in work.all_jobs() if not is_trained(job.folder)) / cores()
 
 
-def _seconds(config: RunConfig) -> float:
-    images = config.max_images or round(SIZES[config.data][0] * (1 - config.val_fraction))
-    return config.epochs * images * seconds_per_image(config.method, config.data, config.width)
+def images_of(config: RunConfig) -> int:
+    """Number of training images, about; 0 if the data set is not known here."""
+    images = round(SIZES.get(config.data, UNKNOWN)[0] * (1 - config.val_fraction))
+    return min(config.max_images or images, images)
+
+
+def steps_of(config: RunConfig) -> int:
+    """Number of training steps, about."""
+    return config.epochs * math.ceil(images_of(config) / config.batch_size)
+
+
+def seconds_of(config: RunConfig) -> float:
+    """Time of one core for a training."""
+    alike = replace(config, seed=0, fold=None, noise=None, init_from=None, epochs=1, lam=None)
+    return config.epochs * images_of(config) * seconds_per_image(alike)
 
 
 @cache
-def seconds_per_image(method: str, data: str, width: int) -> float:
+def seconds_per_image(config: RunConfig) -> float:
     """Time of one core per image and epoch: the median of some steps after one to warm up, in this process's time."""
-    _, side, classes = SIZES[data]
+    _, side, classes = SIZES.get(config.data, UNKNOWN)
     shape = torch.Size((3, side, side))
     generator = torch.Generator().manual_seed(0)
     images = torch.rand((BATCH, *shape), generator=generator)
     labels = torch.randint(classes, (BATCH,), generator=generator)
-    config = RunConfig(data=data, method=method, width=width)  # pyright: ignore[reportArgumentType]
-    module = LossModule(build(config, classes, shape).train(), config.get_method())
+    module = LossModule(build(config, classes, shape).train(), config.get_method(), config.precision)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in a sweep with one run per core
     try:

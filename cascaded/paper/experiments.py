@@ -48,6 +48,8 @@ class Network:
         shipped: Name of a network that comes with the package and is not trained here.
         test_data: Data that it is tested on, if they are not `data`.
         arch: Network architecture.
+        recipe: Name of the recipe that it is trained with; None for the scale's.
+        from_scratch: Of a network with noise: start from random weights although the scale starts from clean networks.
     """
 
     method: MethodName
@@ -58,13 +60,16 @@ class Network:
     shipped: str | None = None
     test_data: str | None = None
     arch: Arch = "resnet18"
+    recipe: str | None = None
+    from_scratch: bool = False
 
     @property
     def part(self) -> str:
-        """Folder of the networks that it is compared with: those of the same data, noise and architecture."""
+        """Folder of the networks that it is compared with: those of the same data, noise, architecture and recipe."""
         folds = None if self.folds is None else f"{self.folds}folds"
         arch = None if self.arch == "resnet18" else self.arch
-        return "-".join(word for word in (self.data, self.noise, arch, folds) if word)
+        scratch = "scratch" if self.from_scratch else None
+        return "-".join(word for word in (self.data, self.noise, scratch, arch, self.recipe, folds) if word)
 
     @property
     def name(self) -> str:
@@ -107,7 +112,7 @@ class Experiment:
         return TITLES[self.name]
 
 
-def _cascades(
+def cascades(
     *data: str, lams: Sequence[float] = (0.0,), ce: bool = True, noise: str | None = None
 ) -> tuple[Network, ...]:
     """CascadedTD with some lambdas, and CascadedCE, on some data."""
@@ -115,17 +120,26 @@ def _cascades(
     return (*td, *(Network("cascaded-ce", None, each, noise) for each in data if ce))
 
 
-TD, TD_CE = _cascades("cifar10", ce=False), _cascades("cifar10")
-CIFAR100 = _cascades("cifar100")
-NOISY = tuple(network for noise in NOISES for network in _cascades("cifar10", noise=noise))
+TD, TD_CE = cascades("cifar10", ce=False), cascades("cifar10")
+CIFAR100 = cascades("cifar100")
+NOISY = tuple(network for noise in NOISES for network in cascades("cifar10", noise=noise))
+SCRATCH = tuple(replace(network, from_scratch=True) for network in cascades("cifar10", noise="occlusion"))
 MULTIHEAD = tuple(Network("serial-td-multihead", 1.0, data) for data in SETS)
 SIX = (
-    *_cascades(*SETS),
+    *cascades(*SETS),
     *(Network("cascaded-td-multihead", 0.0, data) for data in SETS),
     *(Network("serial-td", 1.0, data) for data in SETS),
     *MULTIHEAD,
 )
 """The six models of the paper; SerialCE is the network of CascadedCE, run serially."""
+
+
+def eight(data: str) -> tuple[Network, ...]:
+    """The networks that most claims are about; SerialCE is the network of CascadedCE."""
+    shallow_deep = (Network("serial-td-multihead", lam, data) for lam in (1.0, 0.0))
+    others = (Network("serial-td", 1.0, data), Network("cascaded-td-multihead", 0.0, data))
+    return (*cascades(data, lams=(0.0, 0.5, 1.0)), *shallow_deep, *others)
+
 
 TITLES = {
     "table-lambda": "Final accuracy by lambda (figure 3, appendix table of the paper)",
@@ -137,6 +151,7 @@ TITLES = {
     "taxonomy": "The coarse class before the fine one (figure 5 of the paper)",
     "noise-persistent": "Persistent noise (table 2, left of the paper)",
     "noise-transient": "Transient noise (table 2, right of the paper)",
+    "noise-scratch": "Networks trained with noise from random weights, instead of from a clean network",
     "ood": "Out-of-distribution images detected from the outputs of all steps (figure 7, appendix table of the paper)",
     "stopping": "When to stop: learned stopper, confidence threshold, deadline (appendix of the paper)",
     "alpha": "Latency and prototypicality with other smoothing (text of the paper)",
@@ -145,9 +160,9 @@ TITLES = {
     "run-time": "Training time (appendix table of the paper)",
     "demo": "Networks that come with the package on 1,000 photographs, and one that is trained here",
 }
-FOLDED = TD_CE + tuple(replace(network, folds=FOLDS) for network in TD_CE)
-SERIAL_TD = (*(replace(each, lam=0.0) for each in MULTIHEAD), *MULTIHEAD, *_cascades(*SETS, ce=False))
-TERRIERS = (*_cascades("terriers", lams=TERRIER_LAMBDAS, ce=False), Network("serial-td-multihead", 1.0, "terriers"))
+CROSS_VALIDATED = tuple(replace(network, folds=FOLDS) for network in TD_CE)
+SERIAL_TD = (*(replace(each, lam=0.0) for each in MULTIHEAD), *MULTIHEAD, *cascades(*SETS, ce=False))
+TERRIERS = (*cascades("terriers", lams=TERRIER_LAMBDAS, ce=False), Network("serial-td-multihead", 1.0, "terriers"))
 DEPTHS = (*TD_CE, *(replace(network, arch="resnet34") for network in TD_CE))
 COMPLIANCE = ("first_step_at_0.35", "compliance_mean", "compliance_above_chance")
 SPEED, COSTS, HALF = ("speed_accuracy",), ("area", "cost_to_95"), ("accuracy", "cost_to_accuracy_50")
@@ -156,14 +171,23 @@ CURVES, STEPS = (figures.speed_accuracy,), figures.accuracy_per_step
 TYPICALITY = (figures.prototypicality, figures.latency_by_decile)
 
 _ALL = (
-    Experiment("table-lambda", _cascades(*SETS, lams=LAMBDAS), figures=(figures.lambda_effect,), beside_paper=True),
+    Experiment("table-lambda", cascades(*SETS, lams=LAMBDAS), figures=(figures.lambda_effect,), beside_paper=True),
     Experiment("speed-accuracy", SIX, (COARSE, SERIAL), SPEED, COSTS, "rule == 'threshold'", CURVES),
     Experiment("deadline", SIX, (COARSE, SERIAL), SPEED, COSTS, "rule == 'deadline'", (STEPS,)),
     Experiment("serial-td0", SERIAL_TD, (COARSE,), SPEED, ("accuracy", "area"), "rule != 'deadline'", CURVES),
     Experiment(
         "images", CIFAR100 + TD_CE, (FINE,), ("selection_latency",), ("latency", "theta"), "", (figures.settled,)
     ),
-    Experiment("prototypicality", FOLDED, (FINE, VALIDATION), ("prototypicality",), ("rho",), "", TYPICALITY, True),
+    Experiment(
+        "prototypicality",
+        (*TD_CE, *CROSS_VALIDATED),
+        (FINE, VALIDATION),
+        ("prototypicality",),
+        ("rho",),
+        "",
+        TYPICALITY,
+        True,
+    ),
     Experiment("taxonomy", CIFAR100, (COARSE,), ("taxonomic_compliance",), COMPLIANCE, "", (figures.taxonomy,)),
     *(
         Experiment(name, NOISY, (config, replace(config, schedule="serial")), analysis, (metric,), "", (draw,), True)
@@ -172,12 +196,19 @@ _ALL = (
             ("noise-transient", TRANSIENT, ("transient_noise",), "dip", figures.target_confidence),
         )
     ),
+    Experiment(
+        "noise-scratch",
+        SCRATCH,
+        (PERSISTENT, replace(PERSISTENT, schedule="serial"), TRANSIENT, replace(TRANSIENT, schedule="serial")),
+        ("persistent_noise", "transient_noise"),
+        ("accuracy", "dip"),
+    ),
     Experiment("ood", TD, (FINE, VALIDATION, *OOD), ("out_of_distribution",), AUROC, MEAN, (figures.ood,), True),
     Experiment("stopping", TD_CE, (FINE, VALIDATION), ("learned_stopper",), ("area",), "", (figures.stopping_rules,)),
     Experiment("terriers", TERRIERS, (COARSE,), SPEED, HALF, "rule != 'deadline'", (*CURVES, STEPS), True),
     Experiment("alpha", TD_CE, SLOWER_AND_FASTER, ("prototypicality",), ("rho",)),
     Experiment("depth", DEPTHS, (COARSE,), SPEED, ("accuracy", "area"), "rule != 'deadline'"),
-    Experiment("run-time", _cascades(*SETS), (), ("run_time",), ("training_hours",)),
+    Experiment("run-time", cascades(*SETS), (), ("run_time",), ("training_hours",)),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 CLAIMS, ALL = "claims", "all"

@@ -6,11 +6,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cascaded.paper.experiments import Experiment, Network
+from cascaded.paper.experiments import (
+    CROSS_VALIDATED,
+    DEMO,
+    DEPTHS,
+    EXPERIMENTS,
+    NOISY,
+    SCRATCH,
+    TERRIERS,
+    Experiment,
+    Network,
+    cascades,
+    eight,
+)
 from cascaded.traces.config import RecordingConfig
 from cascaded.training.config import RECIPES, RunConfig
 
 TERRIER_BATCH = 32  # 224 px: larger batches would not fit
+BRIEF = RunConfig(lr_schedule="one-cycle", warmup_fraction=0.2, cutout=0)
+"""What the smoke test and the demo have in common; the laptop recipe is chosen for CIFAR and much longer trainings."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Some networks that are trained one after the other: all of the first seed, then all of the second one.
+
+    Attributes:
+        networks: The networks, with their noise and their number of folds.
+        seeds: Their seeds.
+    """
+
+    networks: tuple[Network, ...]
+    seeds: tuple[int, ...] = (0,)
 
 
 @dataclass(frozen=True)
@@ -20,15 +47,10 @@ class Scale:
     Attributes:
         name: As on the command line.
         about: What it is for.
-        recipe: What networks are trained with.
-        seeds: Of the networks that claims are about.
-        other_seeds: Of all other networks.
-        main: Names of the networks that claims are about; empty for all.
-        networks: By training data, names of the networks that are trained; empty for all. Other data are left out.
-        noises: Noises that networks are trained with; None for all.
+        recipe: What networks are trained with that have no recipe of their own.
+        stages: All networks of this scale, in the order in which they are trained.
         noise_changes: Fields of the recipe that differ for networks that are trained with noise.
         noise_from_clean: Whether those start from the weights of the network that is trained without noise.
-        cross_validate: Whether networks are cross-validated; otherwise the validation split stands in for it.
         ood_data: Out-of-distribution data.
         max_images: Number of test images in coarse time; None for all.
         fine_images: Number of test images in fine time.
@@ -43,14 +65,9 @@ class Scale:
     name: str
     about: str
     recipe: RunConfig
-    seeds: tuple[int, ...] = (0,)
-    other_seeds: tuple[int, ...] = (0,)
-    main: tuple[str, ...] = ()
-    networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    noises: tuple[str, ...] | None = None
+    stages: tuple[Stage, ...]
     noise_changes: Mapping[str, Any] = field(default_factory=dict)
     noise_from_clean: bool = False
-    cross_validate: bool = False
     ood_data: tuple[str, ...] = ()
     max_images: int | None = None
     fine_images: int | None = None
@@ -63,25 +80,29 @@ class Scale:
 
     def has(self, network: Network) -> bool:
         """Whether a network is part of this scale."""
-        chosen = self.networks.get(network.data)
-        if chosen is None or (network.folds and not self.cross_validate):
-            return False
-        if network.noise and self.noises is not None and network.noise not in self.noises:
-            return False
-        return not chosen or network.name in chosen
+        return any(network in stage.networks for stage in self.stages)
 
     def seeds_of(self, network: Network) -> tuple[int, ...]:
-        """The seeds that a network is trained with."""
-        is_main = not network.noise and (not self.main or network.name in self.main)
-        return self.seeds if is_main else self.other_seeds
+        """The seeds that a network is trained with, in their order."""
+        return tuple(dict.fromkeys(seed for each in self.stages if network in each.networks for seed in each.seeds))
+
+    def start_of(self, network: Network) -> Network | None:
+        """The network whose weights another one starts from; None if it starts from random weights."""
+        from_clean = network.noise and self.noise_from_clean and not network.from_scratch
+        return replace(network, noise=None) if from_clean else None
+
+    def is_start(self, network: Network) -> bool:
+        """Whether another network starts from the weights of this one."""
+        return any(self.start_of(each) == network for stage in self.stages for each in stage.networks)
 
     def config(self, network: Network, seed: int = 0) -> RunConfig:
         """The configuration of a network; the weights that it may start from are not in it."""
-        changes = dict(self.noise_changes) if network.noise else {}
+        recipe = self.recipe if network.recipe is None else RECIPES[network.recipe]
+        changes = dict(self.noise_changes) if network.noise and not network.from_scratch else {}
         if network.data == "terriers":
-            changes["batch_size"] = min(self.recipe.batch_size, TERRIER_BATCH)
+            changes["batch_size"] = min(recipe.batch_size, TERRIER_BATCH)
         about = {name: getattr(network, name) for name in ("data", "method", "lam", "noise", "arch")}
-        return replace(self.recipe, **about, seed=seed, **changes)
+        return replace(recipe, **about, seed=seed, **changes)
 
     def recordings(self, network: Network, experiment: Experiment) -> list[RecordingConfig]:
         """What is recorded of a network for an experiment, each once."""
@@ -110,39 +131,54 @@ class Scale:
         return [replace(sized, max_images=images, data=network.test_data)]
 
 
+DEEP = tuple(network for network in DEPTHS if network.arch != "resnet18")
 LAPTOP = Scale(
     "laptop",
-    "ResNet-18 of width 16 in a few epochs, one or two seeds; for two cores",
+    "ResNet-18 of width 16, 30 epochs, three seeds; for two cores",
     RECIPES["laptop"],
-    seeds=(0, 1),
-    other_seeds=(0,),
-    main=("cascaded-td-lam0", "cascaded-td-lam1", "cascaded-ce"),
-    networks={"cifar10": (), "cifar100": ("cascaded-td-lam0", "cascaded-td-lam1", "cascaded-ce"), "terriers": ()},
-    noise_changes={"epochs": 1, "lr": 0.03},
+    stages=(
+        Stage(eight("cifar10")),
+        Stage(eight("cifar10"), seeds=(1, 2)),
+        Stage((*NOISY, *SCRATCH)),
+        Stage(eight("cifar100"), seeds=(0, 1, 2)),
+        Stage(CROSS_VALIDATED),
+        Stage(cascades("cifar10", lams=(0.25, 0.83), ce=False), seeds=(0, 1, 2)),
+        Stage(DEEP),
+        Stage(NOISY, seeds=(1, 2)),
+        Stage(TERRIERS),
+    ),
+    noise_changes={"epochs": 3, "lr": 0.03},
     noise_from_clean=True,
-    ood_data=("svhn", "tinyimagenet-resize"),
+    ood_data=("svhn", "tinyimagenet-crop", "tinyimagenet-resize"),
     fine_images=2000,
-    noise_images=1000,
-    trials=1,
+    noise_images=2000,
     fit_epochs=100,
 )
 PAPER = Scale(
     "paper",
     "the paper's recipe: ResNet-18, 120 epochs, five seeds; for GPUs",
     RECIPES["paper"],
-    seeds=(0, 1, 2, 3, 4),
-    other_seeds=(0, 1, 2, 3, 4),
-    networks={"cifar10": (), "cifar100": (), "tinyimagenet": (), "terriers": ()},
-    cross_validate=True,
+    stages=(
+        Stage(
+            tuple(
+                dict.fromkeys(each for one in EXPERIMENTS.values() for each in one.networks if not each.from_scratch)
+            ),
+            seeds=(0, 1, 2, 3, 4),
+        ),
+    ),
     ood_data=("svhn", "lsun-crop", "lsun-resize", "tinyimagenet-crop", "tinyimagenet-resize"),
 )
 SMOKE = replace(
     LAPTOP,
     name="smoke",
     about="everything runs and hardly anything is learned: 64 images, one epoch, one seed; a test of the installation",
-    recipe=replace(RECIPES["laptop"], width=4, epochs=1, batch_size=32, max_images=64),
-    seeds=(0,),
-    noises=("focus", "occlusion"),
+    recipe=replace(BRIEF, width=4, epochs=1, batch_size=32, max_images=64),
+    stages=(
+        Stage(eight("cifar10")),
+        Stage((*(each for each in NOISY if each.noise in ("focus", "occlusion")), *SCRATCH)),
+        Stage(cascades("cifar100", lams=(0.0, 1.0))),
+        Stage((*cascades("cifar10", lams=(0.25, 0.83), ce=False), *DEEP, *TERRIERS)),
+    ),
     noise_changes={"lr": 0.03},
     max_images=64,
     fine_images=64,
@@ -150,14 +186,15 @@ SMOKE = replace(
     validation_images=64,
     ood_images=64,
     noise_images=10,
+    trials=1,
     fit_epochs=5,
 )
 SCALES: dict[str, Scale] = {scale.name: scale for scale in (LAPTOP, PAPER, SMOKE)}
 DEMO_SCALE = Scale(
     "demo",
     "networks that come with the package, and one that is trained in a minute",
-    replace(RECIPES["laptop"], width=16, epochs=40, batch_size=64, lr=0.08),
-    networks={"cifar10": (), "digits": ()},
+    replace(BRIEF, width=16, epochs=40, batch_size=64, lr=0.08),
+    (Stage(DEMO.networks),),
     ood_data=("digits",),
     fine_images=200,
     validation_images=100,

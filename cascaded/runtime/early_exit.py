@@ -15,14 +15,15 @@ from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
 from cascaded.runtime.result import EarlyExitResult
 
-if TYPE_CHECKING:  # importing the hub takes a second, and a `Cascade` does not need it
+if TYPE_CHECKING:  # importing the hub or torch.export takes a second, and a `Cascade` does not need it
+    from cascaded.cascade.convert.network import ConvertedModel
     from cascaded.hub.pretrained import Pretrained
 
 
 @torch.no_grad()
 def early_exit(
-    net: Cascade | Pretrained,
-    images: Shaped[Tensor, "batch channels height width"],
+    net: Cascade | ConvertedModel | Pretrained,
+    images: Shaped[Tensor, "batch ..."],
     threshold: float,
     *,
     normalized: bool = False,
@@ -35,8 +36,9 @@ def early_exit(
     Items with a prediction are removed from the batch: later steps compute the remaining ones only.
 
     Args:
-        net: A network in evaluation mode, such as one from `cascaded.load`.
-        images: Normalized floats for a `Cascade`; bytes, or floats from 0 to 1, for a `Pretrained`.
+        net: A network in evaluation mode, such as one from `cascaded.load` or a classifier from `cascaded.convert`.
+        images: Normalized floats for a `Cascade`; bytes, or floats from 0 to 1, for a `Pretrained`; the input tensor of
+            a converted model.
         threshold: Confidence (highest class probability) above which an item exits.
         normalized: For a `Pretrained`: the images are normalized already, as in `net(...)`.
         steps: Last step, at which all remaining items exit; by default the step at which the output is final.
@@ -49,7 +51,7 @@ def early_exit(
         raise InputError("the network is in training mode, which changes its batch statistics: call net.eval() first")
     if not 0 <= threshold <= 1:
         raise InputError(f"threshold is {threshold}: give a confidence from 0 to 1")
-    last = steps or (len(net.blocks) + 1 if schedule == "serial" else net.steps_to_settle(kernel or net.kernel))
+    last = steps or (net.serial_steps if schedule == "serial" else net.steps_to_settle(kernel or net.kernel))
     zeros = torch.zeros(len(images), dtype=torch.int64)
     result = EarlyExitResult(zeros, zeros.clone(), zeros.double())
     remaining, state = torch.arange(len(images)), None
@@ -70,7 +72,7 @@ def early_exit(
 
 
 def _unpacked(
-    net: Cascade | Pretrained, images: Tensor, normalized: bool, schedule: Schedule | None
+    net: Cascade | ConvertedModel | Pretrained, images: Tensor, normalized: bool, schedule: Schedule | None
 ) -> tuple[Cascade, Tensor, Schedule | None]:
     """The network itself, normalized images, and the schedule."""
     if not hasattr(net, "prepare"):  # networks may be compiled: their class is another one then
@@ -85,5 +87,5 @@ def full_pass(net: Cascade, images: Float[Tensor, "batch channels height width"]
     start = time.perf_counter()
     predictions = net.final_logits(images).argmax(dim=-1).cpu()
     total = time.perf_counter() - start
-    last, each = len(net.blocks) + 1, torch.full((len(images),), total, dtype=torch.float64)
+    last, each = net.serial_steps, torch.full((len(images),), total, dtype=torch.float64)
     return EarlyExitResult(predictions, torch.full_like(predictions, last), each, total)

@@ -13,7 +13,7 @@ from tyro.conf import DisallowNone
 
 from cascaded.shell import help_default
 
-NoiseProtocol = Literal["persistent", "transient"]
+NoiseProtocol = Literal["persistent", "transient", "still"]
 Schedule = Literal["cascaded", "serial"]
 FINE_STEPS = 70
 """Steps under exponential smoothing with alpha 0.9, as in the paper."""
@@ -39,9 +39,10 @@ class RecordingConfig:
         kernel: Delay kernel: osd (one-step delay), none, ews:0.9 (exponential smoothing) or taps:0,0.5,0.5.
         steps: Number of time steps. Under transient noise: number of clean steps before, and again after, the noise.
         schedule: cascaded or serial. The serial schedule processes each noisy frame in full.
-        noise: Noise added to the images: focus, perlin, occlusion, resolution, translation or rotation; options follow
-            a colon, as in focus:sigma=2.
-        protocol: persistent (every frame is noisy) or transient (noisy frames between clean ones).
+        noise: Noise added to the images: focus, perlin, occlusion, resolution, translation, rotation or gray; options
+            follow a colon, as in focus:sigma=2.
+        protocol: persistent (every frame is noisy), transient (noisy frames between clean ones) or still (one noisy
+            frame, presented at every step).
         trials: Number of times that every image is presented, each time with new noise.
         noise_frames: Numbers of noisy frames under transient noise; each gives a trace of its own.
         max_images: Maximum number of images, the same number per class.
@@ -60,7 +61,7 @@ class RecordingConfig:
     schedule: Annotated[Schedule | None, DisallowNone, help_default("the one that the network was trained with")] = None
     noise: Annotated[str | None, DisallowNone, help_default("no noise")] = None
     protocol: Annotated[NoiseProtocol | None, DisallowNone, help_default("persistent")] = None
-    trials: Annotated[int | None, DisallowNone, help_default("5")] = None
+    trials: Annotated[int | None, DisallowNone, help_default("5; 1 for still")] = None
     noise_frames: Annotated[tuple[int, ...], help_default("1 2 3 4 5 6")] = ()
     max_images: Annotated[int | None, DisallowNone, help_default("all images")] = None
     seed: int = 0

@@ -1,4 +1,4 @@
-"""Presentation protocols: still images, persistent noise, and transient noise."""
+"""Presentation protocols: still images, clean or noisy, persistent noise, and transient noise."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cascaded.cascade.inputs import chosen_schedule
 from cascaded.cascade.kernels import ExponentialSmoothing, Kernel
 from cascaded.cascade.named import make_kernel
 from cascaded.cascade.state import State
+from cascaded.data.augment import pixels
 from cascaded.data.noise import make_noise
 from cascaded.errors import InputError, at_least
 from cascaded.traces.config import RecordingConfig, fine_steps
@@ -63,16 +64,22 @@ def resolve(run: Trained, config: RecordingConfig) -> RecordingConfig:
             f"--kernel is {config.kernel}, {run.folder} is run serially, without delays: leave it out"
             + ("" if net.heads == "shallow_deep" else ", or add --schedule cascaded")
         )
-    if schedule == "serial" and config.noise is None and (config.steps or 1) > stages:
+    if schedule == "serial" and is_still(config) and (config.steps or 1) > stages:
         raise InputError(f"--steps is {config.steps}, {run.folder} has {stages} serial steps: give at most {stages}")
     kernel = "none" if schedule == "serial" else config.kernel
     steps = CLEAN_STEPS if config.protocol == "transient" else max(stages, _final_step(make_kernel(kernel), stages))
     config = replace(config, schedule=schedule, kernel=kernel, steps=config.steps or steps)
     if config.noise is None:
         return config
-    config = replace(config, protocol=config.protocol or "persistent", trials=config.trials or TRIALS)
+    trials = config.trials or (1 if config.protocol == "still" else TRIALS)
+    config = replace(config, protocol=config.protocol or "persistent", trials=trials)
     every = tuple(range(1, MAX_NOISE_FRAMES + 1))
-    return config if config.protocol == "persistent" else replace(config, noise_frames=config.noise_frames or every)
+    return config if config.protocol != "transient" else replace(config, noise_frames=config.noise_frames or every)
+
+
+def is_still(config: RecordingConfig) -> bool:
+    """Whether the same image is presented at every step, clean or noisy."""
+    return config.noise is None or config.protocol == "still"
 
 
 def _final_step(kernel: Kernel, stages: int) -> int:
@@ -91,8 +98,9 @@ def make_protocol(run: Trained, config: RecordingConfig) -> Protocol:
 class Protocol:
     """Presents images to a network and yields its logits.
 
-    Without noise, the same clean image is presented at every step. Persistent noise is new at every step. Transient
-    noise is clean steps, some noisy frames, and as many clean steps again, with one variant per number of noisy frames.
+    Without noise, the same clean image is presented at every step, with still noise the same noisy one. Persistent
+    noise is new at every step. Transient noise is clean steps, some noisy frames, and as many clean steps again, with
+    one variant per number of noisy frames.
 
     Attributes:
         run: The network.
@@ -121,19 +129,19 @@ class Protocol:
     @property
     def drawn(self) -> int:
         """Noisy frames per image. Transient: at least the paper's maximum, so that any choice has the same noise."""
-        if self.config.noise is None:
-            return 0
+        if is_still(self.config):
+            return int(self.config.noise is not None)
         return self.steps if self.config.protocol == "persistent" else max(MAX_NOISE_FRAMES, *self.config.noise_frames)
 
     @property
     def frames_in_memory(self) -> int:
         """Frames per image that are in memory at a time: the noisy ones, and the clean one if it is presented."""
-        return self.drawn + (self.config.protocol != "persistent")
+        return self.drawn + (self.config.protocol not in ("persistent", "still"))
 
     def cost(self, steps: int) -> tuple[list[int], list[int]]:
         """Block updates per step, and operations per image and step (for still images only)."""
         net, schedule, (_, height, width) = self.run.net, self.config.schedule or "cascaded", self.run.inputs.shape
-        if self.config.noise is None:
+        if is_still(self.config):
             updates = net.cycles(schedule, kernel=self.kernel, steps=steps)
             return updates, net.operations(height, width, schedule, kernel=self.kernel, steps=steps)
         if schedule == "serial":
@@ -145,9 +153,9 @@ class Protocol:
     ) -> Iterator[Logits]:
         """The logits of every variant. Noise is drawn from one generator per image."""
         net, serial = self.run.net, self.config.schedule == "serial"
-        if self.config.noise is None:
-            clean = self.run.normalized(images)
-            yield net(clean, kernel=self.kernel, steps=self.steps, schedule=self.config.schedule)
+        if is_still(self.config):
+            frame = self.run.normalized(images) if self.config.noise is None else self._noisy(images, generators)[0]
+            yield net(frame, kernel=self.kernel, steps=self.steps, schedule=self.config.schedule)
         elif self.config.protocol == "transient":
             yield from (self._serial_transient if serial else self._cascaded_transient)(images, generators)
         else:
@@ -157,8 +165,12 @@ class Protocol:
     def _noisy(self, images: Tensor, generators: Sequence[Generator]) -> Tensor:
         """Noisy frames of normalized images. The noise on an image does not depend on the other images."""
         assert self.config.noise is not None
-        noise, pairs = make_noise(self.config.noise), zip(self.run.normalized(images).split(1), generators, strict=True)
+        noise = make_noise(self.config.noise)
+        pairs = zip(
+            (pixels(images) if noise.of_pixels else self.run.normalized(images)).split(1), generators, strict=True
+        )
         frames = torch.cat([noise.film(image, self.drawn, generator) for image, generator in pairs], dim=1)
+        frames = self.run.normalized(frames) if noise.of_pixels else frames
         return frames[: max(self.config.noise_frames, default=self.drawn)]
 
     def _final(self, frames: Tensor) -> Logits:

@@ -78,8 +78,8 @@ class RunConfig:
         init_from: Start from the weights of another run or saved network, such as runs/td0/0. Stored as the SHA-256 of
             the weights.
         fold: Hold out one of several folds for validation, as in 3/10; `cascaded sweep --folds 10` trains all of them.
-        noise: Noise as augmentation: focus, perlin, occlusion, resolution, translation or rotation; options follow a
-            colon, as in focus:sigma=2.
+        noise: Noise as augmentation: focus, perlin, occlusion, resolution, translation, rotation or gray; options
+            follow a colon, as in focus:sigma=2.
         pad: Pixels of reflection padding before the random crop.
         flip: Mirror half of the images.
         cutout: Side of the square that is cut out, in pixels. Noise replaces the data set's own.
@@ -179,13 +179,25 @@ class RunConfig:
 
 
 RECIPES: dict[str, RunConfig] = {
-    "laptop": RunConfig(width=16, epochs=10, batch_size=64, lr_schedule="one-cycle", warmup_fraction=0.2, cutout=0),
+    "laptop": RunConfig(width=16, epochs=30, batch_size=64, lr_schedule="one-cycle", warmup_fraction=0.2, cutout=0),
+    "strong": RunConfig(
+        width=32,
+        pool=False,
+        epochs=45,
+        lr=0.2,
+        decay_norms=False,
+        lr_schedule="one-cycle",
+        warmup_fraction=0.2,
+        cutout=8,
+        precision="bfloat16",
+    ),
     "paper": RunConfig(),
 }
-"""`laptop`: a narrow network within the hour on two cores. `paper`: the paper's training, for a GPU."""
+"""`laptop`: a narrow network within the hour on two cores. `strong`: a wider one in hours, cross-entropy first and then
+TD. `paper`: the paper's training, for a GPU."""
 FITTED = ("epochs", "batch_size")
 """Fields that the laptop recipe chooses from the number of training images (`training.fit`) unless they are given."""
-RecipeName = Literal["laptop", "paper"]
+RecipeName = Literal["laptop", "strong", "paper"]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Run the jobs of a sweep: in processes of this machine, or on a Ray cluster."""
+"""Run the jobs of a sweep or of another queue: in processes of this machine, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from cascaded.errors import InputError, first_line
 from cascaded.files import check_writable
 from cascaded.progress import cores
 from cascaded.training.config import DEFAULT_EXECUTION, ExecutionConfig
 from cascaded.training.runs import WITH_PARENT
-from cascaded.training.sweep import Job, State
+from cascaded.training.sweep import State
 
 LOG = "log.txt"
 POLL_SECONDS = 0.5
@@ -39,6 +39,40 @@ class Status:
     where: str = ""
 
 
+class Task(Protocol):
+    """A run of a sweep, or another task with a folder and a process of its own."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are, and its log."""
+        ...
+
+    @property
+    def out(self) -> Path:
+        """The folder of all tasks."""
+        ...
+
+    @property
+    def after(self) -> Sequence[Task]:
+        """The tasks that have to be done before this one starts."""
+        ...
+
+    def state(self) -> State:
+        """Its state before it is started; bad input is refused."""
+        ...
+
+    def progress(self) -> str:
+        """Its progress in a few words."""
+        ...
+
+    def command(self, execution: ExecutionConfig) -> list[str]:
+        """The words after `python -m` that do it or resume it."""
+        ...
+
+
+T = TypeVar("T", bound=Task)
+
+
 class Engine(ABC):
     """Starts runs in processes of their own."""
 
@@ -47,12 +81,12 @@ class Engine(ABC):
         """Whether another run can be started now."""
 
     @abstractmethod
-    def start(self, job: Job, arguments: list[str]) -> None:
-        """Start a run: `cascaded train` with these arguments."""
+    def start(self, job: Task, command: list[str]) -> None:
+        """Start a task: `python -m` with this command."""
 
     @abstractmethod
-    def ended(self) -> dict[Job, tuple[int, str]]:
-        """The runs that have ended since the last call: exit code, and the machine that computed it."""
+    def ended(self) -> dict[Any, tuple[int, str]]:
+        """The tasks that have ended since the last call: exit code, and the machine that computed it."""
 
     @abstractmethod
     def stop(self) -> None:
@@ -60,14 +94,16 @@ class Engine(ABC):
 
 
 def run_jobs(
-    jobs: Sequence[Job],
+    jobs: Sequence[T],
     execution: ExecutionConfig = DEFAULT_EXECUTION,
     engine: Engine | None = None,
     num_workers: int | None = None,
-    on_update: Callable[[Mapping[Job, Status]], object] = lambda statuses: None,
-    on_end: Callable[[Job, Status], object] = lambda job, status: None,
-) -> dict[Job, Status]:
-    """Train some runs. Finished ones are skipped, interrupted ones are resumed; a run that fails does not stop others.
+    on_update: Callable[[Mapping[T, Status]], object] = lambda statuses: None,
+    on_end: Callable[[T, Status], object] = lambda job, status: None,
+) -> dict[T, Status]:
+    """Train some runs, or do other tasks. Finished ones are skipped, interrupted ones are resumed.
+
+    One that fails does not stop others, unless they come after it.
 
     If the folder of the runs cannot be written any more, all are stopped and an `InputError` is raised.
 
@@ -87,12 +123,17 @@ def run_jobs(
     for out in {job.out for job in queue}:
         check_writable(out)
     engine = engine or Local.for_runs(min(num_workers or len(queue), len(queue)), execution)
-    running: set[Job] = set()
+    running: set[T] = set()
     try:
         while queue or running:
-            while queue and engine.has_room():
-                running.add(job := queue.pop(0))
-                engine.start(job, job.arguments(replace(execution, threads=None)))
+            for job in [job for job in queue if _has_failed_before(job, statuses)]:
+                queue.remove(job)
+                statuses[job] = Status("failed", "another one that it starts from failed")
+                on_end(job, statuses[job])
+            while engine.has_room() and (job := _first_ready(queue, statuses)):
+                queue.remove(job)
+                running.add(job)
+                engine.start(job, job.command(replace(execution, threads=None)))
             for job, (code, where) in engine.ended().items():
                 running.remove(job)
                 statuses[job] = Status("failed" if code else "done", _message(job, code), where)
@@ -110,7 +151,16 @@ def run_jobs(
     return statuses
 
 
-def check_ended(statuses: Mapping[Job, Status]) -> None:
+def _first_ready(queue: Sequence[T], statuses: Mapping[Any, Status]) -> T | None:
+    """The first task that does not wait for another one."""
+    return next((job for job in queue if all(statuses[each].state == "done" for each in job.after)), None)
+
+
+def _has_failed_before(job: Task, statuses: Mapping[Any, Status]) -> bool:
+    return any(statuses[each].state == "failed" for each in job.after)
+
+
+def check_ended(statuses: Mapping[Any, Status]) -> None:
     """Runs that failed are an error."""
     if failed := [job.folder for job, status in statuses.items() if status.state == "failed"]:
         raise InputError(
@@ -119,7 +169,7 @@ def check_ended(statuses: Mapping[Job, Status]) -> None:
         )
 
 
-def _message(job: Job, code: int) -> str:
+def _message(job: Task, code: int) -> str:
     """The progress of a run or, if it failed, the last line of its log."""
     if not code:
         return job.progress()
@@ -133,8 +183,8 @@ class Local(Engine):
 
     def __init__(self, slots: int, threads: int, gpus: int = 0):
         self.free, self.threads, self.gpus = list(range(slots)), threads, gpus
-        self.running: dict[Job, subprocess.Popen[bytes]] = {}
-        self.slots: dict[Job, int] = {}
+        self.running: dict[Task, subprocess.Popen[bytes]] = {}
+        self.slots: dict[Task, int] = {}
 
     @classmethod
     def for_runs(cls, runs: int, execution: ExecutionConfig) -> Local:
@@ -148,12 +198,12 @@ class Local(Engine):
     def has_room(self) -> bool:
         return bool(self.free)
 
-    def start(self, job: Job, arguments: list[str]) -> None:
+    def start(self, job: Task, command: list[str]) -> None:
         slot = self.slots[job] = self.free.pop(0)
         gpu = {"CUDA_VISIBLE_DEVICES": str(slot % self.gpus)} if self.gpus else {}
-        self.running[job] = _process(job.folder, arguments, self.threads, gpu)
+        self.running[job] = _process(job.folder, command, self.threads, gpu)
 
-    def ended(self) -> dict[Job, tuple[int, str]]:
+    def ended(self) -> dict[Any, tuple[int, str]]:
         codes = {job: process.poll() for job, process in self.running.items()}
         found = {job: (code, "here") for job, code in codes.items() if code is not None}
         for job in found:
@@ -185,15 +235,15 @@ class Ray(Engine):
         on_gpu = execution.device in ("auto", "cuda")
         gpus = 1 if on_gpu and ray.cluster_resources().get("GPU") else 0  # Ray hides GPUs that are not requested
         self.work = ray.remote(num_cpus=self.threads, num_gpus=gpus, max_retries=3)(_work)
-        self.running: dict[Job, Any] = {}
+        self.running: dict[Task, Any] = {}
 
     def has_room(self) -> bool:
         return True  # Ray has a queue of its own
 
-    def start(self, job: Job, arguments: list[str]) -> None:
-        self.running[job] = self.work.remote(os.getcwd(), str(job.folder), arguments, self.threads)
+    def start(self, job: Task, command: list[str]) -> None:
+        self.running[job] = self.work.remote(os.getcwd(), str(job.folder), command, self.threads)
 
-    def ended(self) -> dict[Job, tuple[int, str]]:
+    def ended(self) -> dict[Any, tuple[int, str]]:
         jobs = {reference: job for job, reference in self.running.items()}
         ready, _ = self.ray.wait(list(jobs), num_returns=len(jobs), timeout=0) if jobs else ([], [])
         found = {jobs[reference]: self._ended(reference) for reference in ready}
@@ -213,9 +263,9 @@ class Ray(Engine):
         self.ray.shutdown()
 
 
-def _process(folder: Path, arguments: list[str], threads: int, more: dict[str, str]) -> subprocess.Popen[bytes]:
-    """A run in a process of its own, with its output in the folder's log."""
-    command = [sys.executable, "-m", "cascaded", "train", *arguments, "--threads", str(threads)]
+def _process(folder: Path, command: list[str], threads: int, more: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A task in a process of its own, with its output in the folder's log."""
+    command = [sys.executable, "-m", *command, "--threads", str(threads)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         log = (folder / LOG).open("ab")
@@ -228,10 +278,10 @@ def _process(folder: Path, arguments: list[str], threads: int, more: dict[str, s
         )
 
 
-def _work(home: str, folder: str, arguments: list[str], threads: int) -> tuple[int, str]:
+def _work(home: str, folder: str, command: list[str], threads: int) -> tuple[int, str]:
     """Run a job on a machine of the cluster, in the folder that the sweep was started in: exit code and machine."""
     import ray  # pyright: ignore[reportMissingImports]
 
     os.chdir(home)
-    code = _process(Path(folder), arguments, threads, {}).wait()
+    code = _process(Path(folder), command, threads, {}).wait()
     return code, f"node {ray.get_runtime_context().get_node_id()[:8]}"

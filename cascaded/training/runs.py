@@ -36,14 +36,19 @@ class LockedError(InputError):
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Lock a run's folder. The system releases the lock when the process ends, however it ends."""
+def locked(folder: Path, seconds: float = 1.0) -> Iterator[None]:
+    """Lock a run's folder. The system releases the lock when the process ends, however it ends.
+
+    Args:
+        folder: The folder; it is made if there is none.
+        seconds: How long to wait for another process.
+    """
     from filelock import FileLock, Timeout
 
     lock = FileLock(folder / LOCK)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=1)  # `is_locked` of another process takes it for a moment
+        lock.acquire(timeout=seconds)  # `is_locked` of another process takes it for a moment
     except Timeout as error:
         raise LockedError(f"another process is working in {folder}: wait for it, or choose another folder") from error
     except OSError as error:

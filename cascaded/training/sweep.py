@@ -41,6 +41,15 @@ class Job:
         """Where the run is kept."""
         return self.out / self.name / str(self.config.seed)
 
+    @property
+    def after(self) -> tuple[Job, ...]:
+        """The runs that have to be finished before this one starts: none."""
+        return ()
+
+    def command(self, execution: ExecutionConfig = DEFAULT_EXECUTION) -> list[str]:
+        """The words after `python -m` that train or resume this run."""
+        return ["cascaded", "train", *self.arguments(execution)]
+
     def arguments(self, execution: ExecutionConfig = DEFAULT_EXECUTION) -> list[str]:
         """The words after `cascaded train` that train or resume this run."""
         words = train_args(self.config, execution)
@@ -56,11 +65,16 @@ class Job:
 
     def progress(self) -> str:
         """The progress of the run: `epoch 3, 71.2 % at the last step`."""
-        last = last_metrics(self.folder)
-        if last is None:
-            return ""
-        accuracy = last.get("test") or last["accuracy"]
-        return f"epoch {last['epoch']}" + (f", {accuracy[-1]:.1%} at the last step" if accuracy else "")
+        return progress_in(self.folder)
+
+
+def progress_in(folder: Path) -> str:
+    """The progress of the run in a folder: `epoch 3, 71.2 % at the last step`."""
+    last = last_metrics(folder)
+    if last is None:
+        return ""
+    accuracy = last.get("test") or last["accuracy"]
+    return f"epoch {last['epoch']}" + (f", {accuracy[-1]:.1%} at the last step" if accuracy else "")
 
 
 def plan(

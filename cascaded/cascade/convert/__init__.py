@@ -1,0 +1,1 @@
+"""Any torch model with skip connections as a cascaded network."""

@@ -1,0 +1,43 @@
+"""Examples that train a converted network print one row per step, and the last step has learned something."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+ABOVE_CHANCE = {  # rows, and whether the value of the last step is better than that of a network that learned nothing
+    "anytime_unet.py": (3, lambda value: value > 20),  # all background: 18 %
+    "anytime_gpt.py": (3, lambda value: value < 6),  # all 96 characters alike: 6.6 bits
+    "anytime_vit.py": (5, lambda value: value > 30),  # chance: 10 %
+}
+
+
+@pytest.fixture
+def steps(capsys, monkeypatch):
+    """The values per step that a quick run of an example prints."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+
+    def values(name, *words):
+        runpy.run_path(str(EXAMPLES / name))["main"](["--quick", *words])
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        rows = [words for words in lines if words[0].isdigit()]
+        assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
+        return [float(row[1].removesuffix("%")) for row in rows]
+
+    return values
+
+
+@pytest.mark.parametrize("name", ABOVE_CHANCE)
+def test_a_converted_network_learns_with_the_td_loss(steps, name):
+    rows, better = ABOVE_CHANCE[name]
+    values = steps(name)
+    assert len(values) == rows
+    assert better(values[-1])
+
+
+def test_cross_entropy_and_another_lambda_train_other_networks(steps):
+    short = [steps("anytime_unet.py", "--epochs", "1", *words) for words in (["--ce"], ["--lam", "1"])]
+    assert short[0] != short[1]

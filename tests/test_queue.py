@@ -1,0 +1,289 @@
+"""The queue of trainings: killed, paused, watched from elsewhere, and with networks that fail."""
+
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from dataclasses import replace
+from multiprocessing import Value
+
+import pytest
+
+from cascaded import files
+from cascaded.cli.reproduce import reproduce as command
+from cascaded.errors import InputError
+from cascaded.paper.published import read_estimates
+from cascaded.paper.queue import only_queue, plan, run_queue
+from cascaded.paper.reproduce import Reproduction
+from cascaded.paper.status import PAUSE, Entry, QueueFile, seconds_left
+from cascaded.paper.work import Done
+from cascaded.results.table import load
+from cascaded.shell import program
+from cascaded.training.runs import checkpoint_places, is_locked, last_metrics, weights_digest
+from tests.forked import code_of, forked, wait_until
+from tests.queues import CE, FOLDED, NOISY, PRECISE, TD, TINY, folder_of, patch, with_epochs, works
+
+LONG = with_epochs(2000)
+
+
+@pytest.fixture(autouse=True)
+def _tiny(monkeypatch):
+    patch(monkeypatch)
+
+
+def run(out, keep="weights", stages=()):
+    with only_queue(out):
+        return run_queue(plan(works(out), keep, stages), out, "cascaded reproduce all", 2)
+
+
+def printed(*names, out, **options):
+    with redirect_stdout(io.StringIO()) as text:
+        command(names, scale="smoke", out=out, **options)
+    return text.getvalue()
+
+
+def in_group(work):
+    """Do something in a process group of its own, where everything that it starts is."""
+
+    def grouped():
+        os.setpgid(0, 0)
+        work()
+
+    return forked(grouped)
+
+
+def finished(out):
+    """Everything that finished networks have left, with the time of its last change."""
+    done = [task for task in plan(works(out)) if task.state() == "done" and task.joined is None]
+    found = [file for task in done for file in task.folder.rglob("*") if file.is_file() and file.name != ".lock"]
+    return {file: file.stat().st_mtime_ns for file in found if file.suffix in (".parquet", ".jsonl")}
+
+
+def rows(out):
+    """All rows without what differs from run to run: the folder, the training time, and draws, which are lists."""
+    table = load(out / "runs")
+    table = table[table.analysis != "run_time"].drop(columns=["draws"])
+    table["run"] = table.run.str.rpartition("runs/")[2]
+    return table.sort_values([*table.columns]).reset_index(drop=True)
+
+
+def queue_killed_at(out, at):
+    """Run the queue until the `at`-th file was written, by whichever process, then kill all of them.
+
+    Returns whether it was killed before its end, and how many files were written.
+    """
+    written, flush = Value("i", 0), files.flush
+
+    def counted(path):
+        flush(path)
+        with written.get_lock():
+            written.value += 1
+            if written.value == at:
+                os.killpg(0, signal.SIGKILL)
+
+    def killed():
+        files.flush = counted
+        run(out)
+
+    code = code_of(in_group(killed))
+    assert code in (0, -signal.SIGKILL)
+    return code != 0, written.get_obj().value  # a killed process may still hold the lock
+
+
+def test_a_killed_queue_loses_and_repeats_nothing(tmp_path):
+    whole, out, draws = tmp_path / "whole", tmp_path / "out", random.Random(0)
+    _, total = queue_killed_at(whole, at=0)
+    assert total > 40
+    kills = 0
+    for _ in range(4):
+        before = finished(out) if out.exists() else {}
+        was_killed, _ = queue_killed_at(out, draws.randrange(1, total // 3))
+        kills += was_killed
+        assert {file: stamp for file, stamp in finished(out).items() if file in before} == before
+    assert kills >= 2
+    assert run(out).failed == {}
+    assert rows(out).equals(rows(whole))
+    for network in (TD, CE, NOISY):
+        assert weights_digest(folder_of(out, network)) == weights_digest(folder_of(whole, network))
+
+
+def test_the_networks_of_a_killed_queue_stop(tmp_path, monkeypatch):
+    patch(monkeypatch, LONG)
+    queue = forked(lambda: printed("all", out=tmp_path, num_workers=2))
+    runs = [folder_of(tmp_path, network) for network in (TD, CE)]
+    wait_until(lambda: all(map(last_metrics, runs)), queue)
+    os.kill(queue, signal.SIGKILL)
+    assert code_of(queue) == -signal.SIGKILL
+    wait_until(lambda: not any(map(is_locked, runs)))
+    assert all("stopped after step" in (run / "log.txt").read_text() for run in runs)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A queue to its end with every --keep."""
+    root = tmp_path_factory.mktemp("kept")
+    with pytest.MonkeyPatch.context() as patched:
+        patch(patched)
+        for keep in ("weights", "traces", "none"):
+            assert run(root / keep, keep).failed == {}
+    return root
+
+
+def test_keep_weights(kept):
+    for network in (TD, CE, NOISY):
+        names = {file.name for file in folder_of(kept / "weights", network).iterdir()}
+        assert {"config.json", "metrics.jsonl", "model.safetensors", "results"} <= names
+        assert not names & {"traces", "checkpoints"}
+    fold = kept / "weights" / "runs" / FOLDED.part / FOLDED.name / "fold1of2" / "0"
+    assert (fold / "model.safetensors").exists()
+    assert not (fold / "traces").exists()
+    assert weights_digest(folder_of(kept / "weights", TD)) == weights_digest(folder_of(kept / "traces", TD))
+
+
+def test_keep_traces(kept):
+    for network in (TD, CE, NOISY):
+        folder = folder_of(kept / "traces", network)
+        assert list((folder / "traces").glob("*.safetensors"))
+        assert list((folder / "checkpoints").glob("*/optimizer.safetensors"))
+
+
+def test_keep_none_keeps_the_weights_that_others_start_from(kept):
+    assert list((kept / "none").rglob("*.safetensors")) == [folder_of(kept / "none", TD) / "model.safetensors"]
+    assert rows(kept / "none").equals(rows(kept / "weights"))
+
+
+@pytest.mark.parametrize("keep", ["weights", "traces", "none"])
+def test_what_is_done_is_not_done_again(kept, keep):
+    before = finished(kept / keep)
+    assert len(before) >= 6
+    printed("all", out=kept / keep, keep=keep)
+    assert finished(kept / keep) == before
+
+
+def test_what_was_kept_is_not_deleted_by_another_keep(kept):
+    run(kept / "traces", "none")
+    assert list((folder_of(kept / "traces", TD) / "traces").glob("*.safetensors"))
+
+
+def test_a_network_without_weights_can_not_be_measured_again(kept):
+    work = Reproduction(replace(PRECISE, name="again"), TINY, kept / "none")
+    with only_queue(work.out):
+        ended = run_queue(plan([work]), work.out, "cascaded reproduce again", 2)
+    reasons = {name: reason for name, reason in ended.failed.items() if "weights" in reason}
+    assert set(reasons) == {"digits/cascaded-ce/0", "digits-occlusion/cascaded-td-lam0/0"}
+    assert "were deleted, and again need them: remove the folder to train the network again" in str(reasons)
+
+
+def test_status_and_pause_work_from_elsewhere(tmp_path, monkeypatch):
+    patch(monkeypatch, LONG)
+    out, run_folder = tmp_path / "out", folder_of(tmp_path / "out", TD)
+
+    def child():
+        (tmp_path / "printed.txt").write_text(printed("all", out=out, num_workers=1))
+
+    queue = forked(child)
+    wait_until(lambda: last_metrics(run_folder), queue)
+    text = printed(out=out, status=True)
+    assert "running: digits/cascaded-td-lam0/0, epoch " in text
+    assert " of 2000, " in text
+    assert "next: digits/cascaded-ce/0, digits-occlusion/cascaded-td-lam0/0" in text
+    with pytest.raises(InputError, match=r"another queue is running in .*: --status shows it, --pause stops it"):
+        printed("all", out=out)
+
+    text = printed(out=out, pause=True)
+    assert code_of(queue) == 0
+    resume = f"to resume: {program()} reproduce all --scale smoke --out {out.as_posix()} --num-workers 1"
+    assert resume in text
+    assert f"paused; {resume}" in (tmp_path / "printed.txt").read_text()
+    assert not (out / PAUSE).exists()
+    steps = int(checkpoint_places(run_folder)[-1].name)
+    assert steps >= last_metrics(run_folder)["step"] > 0
+
+    text = printed(out=out, status=True)
+    assert "running:" not in text
+    assert f"the queue is not running; {resume.replace('resume', 'resume it')}" in text
+    with pytest.raises(InputError, match=r"no queue is running in .*: .* reproduce all --scale .* starts one"):
+        printed(out=out, pause=True)
+
+
+def test_ctrl_c_pauses_and_writes_what_there_is(tmp_path, monkeypatch):
+    run(tmp_path, stages=(1,))
+    patch(monkeypatch, replace(TINY, noise_changes={"epochs": 2000}))
+
+    def child():
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
+        printed("all", out=tmp_path, num_workers=1)
+
+    queue = forked(child)
+    wait_until(lambda: last_metrics(folder_of(tmp_path, NOISY)), queue)
+    os.kill(queue, signal.SIGINT)
+    assert code_of(queue) == 0
+    assert set(read_estimates(tmp_path / "results" / "precise.csv").method) == {"cascaded-td", "cascaded-ce"}
+    assert (tmp_path / "results" / "claims.csv").exists()
+    states = [entry.state for entry in QueueFile.read(tmp_path).entries]
+    assert states == ["done", "done", "waiting", "waiting", "waiting", "waiting"]
+
+
+def test_one_network_that_fails_stops_those_alone_that_start_from_it(tmp_path):
+    blocked = folder_of(tmp_path, TD)
+    blocked.mkdir(parents=True)
+    (blocked / "checkpoints").write_text("in the way")
+    with pytest.raises(
+        InputError, match=r"2 networks failed: digits/cascaded-td-lam0/0, .* cannot be written"
+    ) as error:
+        printed("all", out=tmp_path)
+    assert "digits-occlusion/cascaded-td-lam0/0, another one that it starts from failed" in str(error.value)
+    assert set(load(tmp_path / "runs").method) == {"cascaded-ce"}
+    text = printed(out=tmp_path, status=True)
+    assert "failed: digits/cascaded-td-lam0/0, " in text
+    assert (tmp_path / "results" / "precise.csv").exists()
+    (blocked / "checkpoints").unlink()
+    printed("all", out=tmp_path)
+    assert "all is done" in printed(out=tmp_path, status=True)
+
+
+def test_stages_are_done_in_their_order_and_can_be_chosen(tmp_path):
+    assert [task.stage for task in plan(works(tmp_path))] == [1, 1, 2, 2, 2, 2]
+    names = [task.name for task in plan(works(tmp_path), stages=[2])]
+    assert names[:2] == ["digits/cascaded-td-lam0/0", "digits-occlusion/cascaded-td-lam0/0"]  # it starts from the first
+    with pytest.raises(InputError, match="no network is in --stages 7: the scale has stages 1 to 2"):
+        printed("all", out=tmp_path, stages=(7,))
+
+
+def test_status_needs_no_torch(kept):
+    words = ["reproduce", "--status", "--out", str(kept / "weights")]
+    program = f"import sys; from cascaded.cli.main import run; run({words!r}); sys.exit('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "all is done" in done.stdout
+
+
+def test_without_a_queue_status_and_pause_are_one_sentence(tmp_path):
+    for options in ({"status": True}, {"pause": True}):
+        with pytest.raises(InputError, match=r"(there is no queue|no queue is running) in .*: .* starts one"):
+            printed(out=tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_time_that_is_left_is_that_of_finished_networks_of_the_same_kind(tmp_path):
+    def entry(stage, name, kind, state, estimate):
+        folder = tmp_path / name
+        folder.mkdir()
+        return Entry(stage, name, str(folder), kind, 4, 40, state, "", estimate)
+
+    entries = [
+        entry(1, "a", "td", "done", 100.0),
+        entry(1, "b", "td", "waiting", 100.0),
+        entry(1, "c", "td", "running", 100.0),
+        entry(2, "d", "ce", "waiting", 50.0),
+    ]
+    line = {"epoch": 4, "step": 40, "seconds": 180.0}
+    (tmp_path / "a" / "metrics.jsonl").write_text(json.dumps(line) + "\n")
+    Done(seconds=20.0).write(tmp_path / "a")
+    (tmp_path / "c" / "metrics.jsonl").write_text(json.dumps({**line, "epoch": 1, "step": 10}) + "\n")
+    left = seconds_left(QueueFile("cascaded reproduce all", 2, tuple(entries)))
+    assert left == {1: (200 + 0.75 * 200) / 2, 2: 2 * 50 / 2}  # finished ones took twice their estimate
