@@ -226,6 +226,7 @@ def human(net: Made) -> Iterator[dict[str, Any]]:
             of = {"manipulation": manipulation, "rule": rule, "unit": unit}
             rows += [number("mapping_offset", 400.0, 20, **of), number("mapping_scale", 60.0, 5, **of)]
             rows += [number("fit_error", 0.06 + 0.005 * net.halfway, **of), number("curve_correlation", 0.9, **of)]
+            rows.append(number("free_fit_error", 0.05, **of))
     for which in (every, "noise", "blur", "color"):
         ceilings = {"ceiling_error": 0.048, "ceiling_correlation": 0.97}
         rows += [{"metric": metric, "value": value, "manipulation": which} for metric, value in ceilings.items()]

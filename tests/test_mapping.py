@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cascaded.analysis.mapping import Fit, Line
+from cascaded.analysis.mapping import Fit, Line, free_error
 from cascaded.analysis.network_curves import NetworkCurves
 from cascaded.analysis.people import rms
 from tests.refused import refused
@@ -41,6 +41,17 @@ def test_no_line_of_a_dense_grid_is_closer_to_noisy_people(seed):
     found = rms(people, curves.at(Fit(curves, MS)(people).places(MS)))
     others = [Line(a, b) for a in np.linspace(0, 1000, 41) for b in np.geomspace(2, 2000, 41)]
     assert found <= min(rms(people, curves.at(line.places(MS))) for line in others) + 1e-6
+
+
+def test_no_line_is_closer_than_the_best_place_for_each_deadline():
+    curves, random = network(), np.random.default_rng(0)
+    people = curves.at(Line(300.0, 90.0).places(MS)) + random.normal(0, 0.05, (8, 5))
+    places = np.linspace(0, 9, 181)
+    slow = [
+        min(sum((people[c, d] - curves.at(places)[c, k]) ** 2 for c in range(8)) for k in range(181)) for d in range(5)
+    ]
+    assert free_error(curves, people) == pytest.approx(np.sqrt(sum(slow) / 40))
+    assert free_error(curves, people) <= rms(people, curves.at(Fit(curves, MS)(people).places(MS))) + 1e-4
 
 
 def test_people_that_are_faster_than_any_line_get_the_offset_zero():

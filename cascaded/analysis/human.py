@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float64, Int64
 
-from cascaded.analysis.mapping import Fit, Line
+from cascaded.analysis.mapping import Fit, Line, free_error
 from cascaded.analysis.network_curves import AXES, Network, NetworkCurves, Traces
 from cascaded.analysis.people import (
     People,
@@ -124,6 +124,7 @@ class Comparison:
         _add(rows, "mapping_offset", [line.offset for line in self.lines], **variant)
         _add(rows, "mapping_scale", [line.scale for line in self.lines], **variant)
         _add(rows, "fit_error", _recentered(list(map(rms, self.human, self.mapped))), **variant)
+        _add(rows, "free_fit_error", _recentered([free_error(self.curves, each) for each in self.human]), **variant)
         cells = [pearson(h.ravel(), n.ravel()) for h, n in zip(self.human, self.mapped, strict=True)]
         _add(rows, "curve_correlation", cells, **variant)
 

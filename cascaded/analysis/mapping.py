@@ -25,6 +25,8 @@ OFFSETS, SCALES = 81, 121
 WHOLE = (0.01, 20.0)
 """Range of b: the time b x that the whole network takes, as a multiple of the last deadline."""
 AROUND = np.stack(np.meshgrid(np.linspace(-2, 2, 9), np.linspace(-2, 2, 9)), axis=-1).reshape(-1, 2)
+PLACES = 181
+"""Places at which a deadline of its own is looked for."""
 ROUNDS, FINER = 8, 2.0
 """Each further grid is around the best point of the one before, and so many times as fine."""
 
@@ -84,6 +86,18 @@ class Fit:
     def _predicted(self, lines: Float64[np.ndarray, "lines 2"]) -> Float64[np.ndarray, "lines cells"]:
         places = (self.ms - lines[:, :1]) / lines[:, 1:]
         return np.ascontiguousarray(self.curves.at(places).transpose(1, 0, 2)).reshape(len(lines), -1)
+
+
+def free_error(curves: NetworkCurves, people: Float64[np.ndarray, "conditions deadlines"]) -> float:
+    """The RMS difference with the best x for each deadline on its own: no line, and no other time course, has less.
+
+    Args:
+        curves: The network.
+        people: Accuracy of people.
+    """
+    network = curves.at(np.linspace(0, curves.x[-1], PLACES))
+    squares = np.nansum((people[:, :, None] - network[:, None]) ** 2, axis=0).min(axis=-1)
+    return float(np.sqrt(squares.sum() / np.isfinite(people).sum()))
 
 
 def _nearest(

@@ -83,6 +83,7 @@ _ALL = (
     Metric("mapping_offset", "time before the first step", "ms"),
     Metric("mapping_scale", "time per step, or per million operations", "ms"),
     Metric("fit_error", "difference from people", "points", 100, False),
+    Metric("free_fit_error", "difference from people, each deadline mapped on its own", "points", 100, False),
     Metric("curve_correlation", "correlation with people over deadlines", higher_is_better=True),
     Metric("ceiling_error", "difference of a perfect model from people", "points", 100),
     Metric("ceiling_correlation", "reliability of people over deadlines"),
