@@ -46,7 +46,7 @@ def measured(name: str, architecture: Architecture) -> str:
     torch.manual_seed(0)
     model, inputs = architecture.make()
     model, inputs = model.double(), double(inputs)
-    net = cascaded.convert(model, given(inputs), output=architecture.output, **architecture.options)
+    net = cascaded.convert(model, given(inputs), output=architecture.output)
     with torch.no_grad():
         outputs = run(net, inputs)
         error = float((outputs - Naive(net, as_call(inputs)).run(net.settle_steps)).abs().max())
@@ -65,7 +65,7 @@ def refused(name: str, architecture: Architecture) -> str:
     """One row of the table of refusals."""
     model, inputs = architecture.make()
     try:
-        cascaded.convert(model, given(inputs), output=architecture.output, **architecture.options)
+        cascaded.convert(model, given(inputs), output=architecture.output)
     except InputError as error:
         return f"| {name} | {str(error).replace('|', chr(92) + '|')} |"
     return sys.exit(f"{name} was converted, but must be refused")

@@ -40,7 +40,7 @@ def made(architecture):
 
 def converted(architecture, **options):
     model, inputs = made(architecture)
-    return cascaded.convert(model, given(inputs), output=architecture.output, **architecture.options, **options), inputs
+    return cascaded.convert(model, given(inputs), output=architecture.output, **options), inputs
 
 
 def check(architecture):
@@ -50,12 +50,12 @@ def check(architecture):
     with torch.no_grad():
         assert_same(outputs[-1], architecture.predicted(call(net.serial(), inputs)))
         fewer = first(inputs, 2)
-        if architecture.dynamic:
+        if not architecture.dynamic:
+            with pytest.raises(cascaded.errors.InputError, match="cannot be called with these inputs"):
+                run(net, fewer)
+        elif not architecture.mixes:
             assert_same(run(net, fewer), outputs[:, :2])
             assert len(net._captures) == 1
-        else:
-            with pytest.raises(cascaded.errors.InputError, match="export"):
-                run(net, fewer)
     return net
 
 
@@ -299,17 +299,24 @@ def test_what_cannot_be_converted_is_refused_in_one_sentence(name):
     architecture = REFUSED[name]
     model, inputs = made(architecture)
     with pytest.raises(cascaded.errors.InputError, match=architecture.refused) as refusal:
-        cascaded.convert(model, given(inputs), output=architecture.output, **architecture.options)
+        cascaded.convert(model, given(inputs), output=architecture.output)
     assert "\n" not in str(refusal.value)
 
 
 def test_layers_that_mix_items_are_computed_step_by_step():
-    model, inputs = plain.Experts().double(), torch.randn(3, 4, dtype=torch.float64)
-    deeper = nn.Sequential(plain.Experts(), plain.Experts(), nn.Linear(4, 2)).double()
-    for each in (model, deeper):
-        net = cascaded.convert(each, inputs)
-        assert_exact(net, inputs)
-    assert "mixes the items of a batch" in net.table()
+    model, inputs = plain.Experts().double(), torch.randn(3, 8, dtype=torch.float64)
+    net = cascaded.convert(model, inputs)
+    assert_exact(net, inputs)
+    assert re.search(r"computed step by step: .*plain_models\.py:\d+.*: it mixes the items of a batch", net.table())
+    with pytest.raises(cascaded.errors.InputError, match=r"time cannot be folded into the batch at .*run='auto'"):
+        cascaded.convert(model, inputs, run="fold")
+
+
+def test_steps_can_be_computed_one_after_another(vit):
+    net, images = vit
+    looped = cascaded.convert(net.model, images, run="loop")
+    assert_same(looped(images), net(images))
+    assert "run='loop'" in looped.table()
 
 
 # --- batch norm and dropout
@@ -439,6 +446,8 @@ def test_bad_options_are_refused(vit):
         cascaded.convert(lambda x: x, images)
     with pytest.raises(ValueError, match="start is 'full': give one of empty, rest"):
         cascaded.convert(net.model, images, start="full")
+    with pytest.raises(ValueError, match=r"ViT cannot be called with these inputs \(.*\): give inputs that it takes"):
+        cascaded.convert(net.model, images[:, :1])
     with pytest.raises(ValueError, match="steps is 0"):
         net(images, steps=0)
     with pytest.raises(ValueError, match="schedule is 'sideways'"):

@@ -31,8 +31,8 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "hub": 380,
     "runtime": 1_260,
     "paper": 1_480,
-    "bench": 420,
-    "cli": 1_600,
+    "bench": 480,
+    "cli": 1_660,
     "scripts": 320,
 }
 

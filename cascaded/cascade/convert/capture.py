@@ -6,6 +6,7 @@ allows it.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import warnings
 from collections.abc import Iterator, Mapping
@@ -112,22 +113,34 @@ def capture(model: nn.Module, call: Call, output: str | int | None) -> Captured:
 
 
 def _export(model: nn.Module, call: Call) -> ExportedProgram:
-    call = call.widened()  # the export would treat a size of 1 as fixed
+    wide = call.widened()  # the export would treat a size of 1 as fixed
     with _traceable():
         try:
-            return torch.export.export(model, call.args, call.kwargs, dynamic_shapes=_shapes(model, call), strict=False)
+            return torch.export.export(model, wide.args, wide.kwargs, dynamic_shapes=_shapes(model, wide), strict=False)
         except Exception:  # the reason is given by the second attempt, if that fails too
             pass
         try:
             return torch.export.export(model, call.args, call.kwargs, strict=False)
         except Exception as error:
-            reason = first_line(error).split(". ")[0].strip()
-            fix = (
-                "set use_cache=False in its configuration"
-                if "Cache" in reason
-                else ("compute everything with torch operations, without branches on the values of tensors")
-            )
-            raise InputError(f"torch.export cannot capture {type(model).__name__} ({reason}): {fix}") from error
+            raise _refusal(model, call, error) from error
+
+
+def _refusal(model: nn.Module, call: Call, error: Exception) -> InputError:
+    """Why a model cannot be captured: its inputs do not fit, or `torch.export` has a reason."""
+    name = type(model).__name__
+    try:
+        with torch.no_grad():
+            copy.deepcopy(model)(*call.args, **call.kwargs)  # a copy: buffers may change
+    except Exception as own:
+        return InputError(f"{name} cannot be called with these inputs ({_reason(own)}): give inputs that it takes")
+    fix = "compute everything with torch operations, without branches on the values of tensors"
+    if "Cache" in str(error):
+        fix = "set use_cache=False in its configuration"
+    return InputError(f"torch.export cannot capture {name} ({_reason(error)}): {fix}")
+
+
+def _reason(error: Exception) -> str:
+    return first_line(error).split(". ")[0].rstrip(". ")
 
 
 def _shapes(model: nn.Module, call: Call) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from cascaded.errors import InputError
 aten = torch.ops.aten
 DROPOUTS = {"dropout", "feature_dropout"}
 SHAPE_ONLY = {"new_empty", "new_zeros", "new_ones", "new_full", "empty_like", "zeros_like", "ones_like", "full_like"}
-SHAPE_ONLY |= {"rand_like", "randn_like"}
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 
 
