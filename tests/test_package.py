@@ -19,10 +19,10 @@ ROOMS = [  # each imports from those before it alone
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
     "cascade": 2_620,
-    "models": 370,
+    "models": 570,
     "losses": 200,
     "data": 1_740,
-    "training": 1_660,
+    "training": 1_730,
     "traces": 1_130,
     "analysis": 1_040,
     "results": 780,
@@ -32,7 +32,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "runtime": 1_080,
     "paper": 1_480,
     "bench": 330,
-    "cli": 1_450,
+    "cli": 1_480,
     "scripts": 290,
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from jaxtyping import Float, Shaped
@@ -11,8 +11,8 @@ from torch import Tensor
 
 from cascaded.cascade.inputs import Schedule, check_steps
 from cascaded.cascade.kernels import Kernel
-from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
+from cascaded.models.networks import Network
 from cascaded.runtime.result import EarlyExitResult
 
 if TYPE_CHECKING:  # importing the hub takes a second, and a `Cascade` does not need it
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # importing the hub takes a second, and a `Cascade` does not 
 
 @torch.no_grad()
 def early_exit(
-    net: Cascade | Pretrained,
+    net: Network | Pretrained,
     images: Shaped[Tensor, "batch channels height width"],
     threshold: float,
     *,
@@ -49,13 +49,15 @@ def early_exit(
         raise InputError("the network is in training mode, which changes its batch statistics: call net.eval() first")
     if not 0 <= threshold <= 1:
         raise InputError(f"threshold is {threshold}: give a confidence from 0 to 1")
-    last = steps or (len(net.blocks) + 1 if schedule == "serial" else net.steps_to_settle(kernel or net.kernel))
+    last = steps or (net.stages if schedule == "serial" else net.steps_to_settle(kernel or net.kernel))
     zeros = torch.zeros(len(images), dtype=torch.int64)
     result = EarlyExitResult(zeros, zeros.clone(), zeros.double())
-    remaining, state = torch.arange(len(images)), None
+    remaining = torch.arange(len(images))
+    state: Any = None  # of the network's own kind
     start = time.perf_counter()
     for step in range(1, last + 1):
-        logits, state = net.step(images if step == 1 else None, state, kernel=kernel, schedule=schedule)
+        frame = images if step == 1 else None
+        logits, state = cast("Any", net).step(frame, state, kernel=kernel, schedule=schedule)
         confidence, predictions = logits.softmax(dim=-1).max(dim=-1)
         exits = (confidence > threshold).cpu() if step < last else torch.ones(len(remaining), dtype=torch.bool)
         done = remaining[exits]
@@ -70,20 +72,20 @@ def early_exit(
 
 
 def _unpacked(
-    net: Cascade | Pretrained, images: Tensor, normalized: bool, schedule: Schedule | None
-) -> tuple[Cascade, Tensor, Schedule | None]:
+    net: Network | Pretrained, images: Tensor, normalized: bool, schedule: Schedule | None
+) -> tuple[Network, Tensor, Schedule | None]:
     """The network itself, normalized images, and the schedule."""
     if not hasattr(net, "prepare"):  # networks may be compiled: their class is another one then
-        return cast("Cascade", net), images, schedule
+        return cast("Network", net), images, schedule
     trained = cast("Pretrained", net)
     return trained.net, trained.prepare(images, normalized), schedule or trained.schedule
 
 
 @torch.no_grad()
-def full_pass(net: Cascade, images: Float[Tensor, "batch channels height width"]) -> EarlyExitResult[Tensor]:
+def full_pass(net: Network, images: Float[Tensor, "batch channels height width"]) -> EarlyExitResult[Tensor]:
     """Predict a batch by one ordinary pass through the network, without time steps."""
     start = time.perf_counter()
     predictions = net.final_logits(images).argmax(dim=-1).cpu()
     total = time.perf_counter() - start
-    last, each = len(net.blocks) + 1, torch.full((len(images),), total, dtype=torch.float64)
+    last, each = net.stages, torch.full((len(images),), total, dtype=torch.float64)
     return EarlyExitResult(predictions, torch.full_like(predictions, last), each, total)

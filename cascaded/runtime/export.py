@@ -6,6 +6,7 @@ import os
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import nn
@@ -50,7 +51,11 @@ def export(
     if isinstance(net, Pretrained):
         inputs, schedule = inputs or net.inputs, net.schedule
         accuracy = net.accuracy if kernel in (None, net.net.kernel) else ()
-        net = net.net
+        net = cast("Cascade", net.net)
+    if not isinstance(net, Cascade):
+        raise InputError(
+            f"a {type(net).__name__} cannot be exported: give a Cascade, or a Pretrained from cascaded.load"
+        )
     inputs = _checked(net, inputs)
     schedule = schedule or chosen_schedule(None, net.heads)
     exporter = Exporter(net, kernel or net.kernel, inputs, schedule, accuracy)
@@ -60,10 +65,6 @@ def export(
 
 def _checked(net: Cascade, inputs: Inputs | None) -> Inputs:
     """The inputs of a network, checked."""
-    if not isinstance(net, Cascade):
-        raise InputError(
-            f"a {type(net).__name__} cannot be exported: give a Cascade, or a Pretrained from cascaded.load"
-        )
     if inputs is None:
         raise InputError(
             "a Cascade does not know its input size, normalization and classes, which an exported network needs: give "

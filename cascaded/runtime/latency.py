@@ -16,8 +16,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from cascaded.cascade.inputs import Schedule
-from cascaded.cascade.network import Cascade
 from cascaded.files import write_json
+from cascaded.models.networks import Network
 from cascaded.runtime.early_exit import EarlyExitResult, early_exit, full_pass
 from cascaded.traces.select import limit_images, select_images
 from cascaded.training.load import Trained
@@ -88,7 +88,7 @@ def record_latency(
 
 
 def measure_latency(
-    net: Cascade,
+    net: Network,
     images: Float[Tensor, "items channels height width"],
     labels: Int[Tensor, "items"],
     thresholds: Sequence[float],
