@@ -5,10 +5,10 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup extras browser demo test fuzz lint bench docs clean
+.PHONY: help setup extras browser demo test fuzz architectures lint bench docs clean
 
 help:
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/installed  ## create .venv and install cascaded there, with pinned versions
 
@@ -41,6 +41,10 @@ test: lint  ## lint, type-check and run the tests (under five minutes on two cor
 
 fuzz: setup  ## read 12,600 damaged files of every kind (about three minutes; not part of make test)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m long --numprocesses auto --dist worksteal
+
+architectures: .venv/extended  ## convert every architecture of the tests, and write docs/architectures.md (ten minutes)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m architectures --numprocesses auto --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m scripts.architectures
 
 lint: setup  ## ruff and pyright alone
 	$(BIN)/ruff check .

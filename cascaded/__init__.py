@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from cascaded.cascade.block import Layers as Layers
     from cascaded.cascade.block import ResidualBlock as ResidualBlock
     from cascaded.cascade.convert.calibrate import calibrate as calibrate
+    from cascaded.cascade.convert.convert import convert as convert
     from cascaded.cascade.convert.network import ConvertedModel as ConvertedModel
-    from cascaded.cascade.convert.network import convert as convert
     from cascaded.cascade.convert.state import GraphState as GraphState
     from cascaded.cascade.kernels import ExponentialSmoothing as ExponentialSmoothing
     from cascaded.cascade.kernels import Kernel as Kernel

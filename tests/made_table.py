@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ COARSE, FINE = 9, 70
 FRAMES = (1, 4, 9)
 DRAWS, ITEMS = 40, 1000
 MEASURES = ("centrality", "human agreement")
+WHEN = ("early", "late")
 DETECTORS = ("msp", "entropy", "softmax", "logits")
 
 
@@ -201,6 +203,46 @@ def out_of_distribution(net: Made) -> Iterator[dict[str, Any]]:
     yield from with_keys(finest(net)[0], rows)
 
 
+CONDITIONS = (("noise", 0.0, 0.6), ("noise", 0.16, 0.2), ("blur", 0.0, 0.7), ("blur", 3.0, 0.25), ("color", 0.0, 0.7))
+CONDITIONS += (("color", 1.0, 0.75),)
+DEADLINES = np.array([200.0, 400.0, 600.0, 800.0, 1000.0])
+CATEGORIES = ("cat", "dog")
+
+
+def human(net: Made) -> Iterator[dict[str, Any]]:
+    every, ms = "noise+blur+color", np.arange(0.0, 1101, 25)
+    rows: list[dict[str, Any]] = []
+    for name, level, last in CONDITIONS:
+        of = {"manipulation": name, "level": level}
+        people = 0.1 + (last - 0.1) / (1 + np.exp(-(DEADLINES - 600) / 60))
+        rows += [number("human_accuracy", y, 0.02, x=x, **of) for x, y in zip(DEADLINES, people, strict=True)]
+        for reading in {"blur": ("blur", "blur-190"), "color": ("color", "color-swapped")}.get(name, (name,)):
+            y = net.curve(COARSE, last + 0.05)
+            rows += points("network_accuracy", np.arange(1.0, COARSE + 1), y, manipulation=reading, level=level)
+            over = np.interp((ms - 400) / 60, np.arange(COARSE + 1), np.append(0.1, y))
+            rows += points("network_accuracy_at_ms", ms, over, manipulation=reading, level=level)
+    for manipulation in (every, "noise+blur-190+color", "noise+blur+color-swapped"):
+        for rule, unit in (("deadline", "steps"), ("deadline", "operations"), ("threshold", "steps")):
+            of = {"manipulation": manipulation, "rule": rule, "unit": unit}
+            rows += [number("mapping_offset", 400.0, 20, **of), number("mapping_scale", 60.0, 5, **of)]
+            rows += [number("fit_error", 0.06 + 0.005 * net.halfway, **of), number("curve_correlation", 0.9, **of)]
+    for which in (every, "noise", "blur", "color"):
+        ceilings = {"ceiling_error": 0.048, "ceiling_correlation": 0.97}
+        rows += [{"metric": metric, "value": value, "manipulation": which} for metric, value in ceilings.items()]
+    names = ("steepness", "human_steepness", "accuracy_range", "human_accuracy_range", "category_correlation")
+    names += tuple(f"{each}_{when}" for each in ("category_correlation", "confusion_similarity") for when in WHEN)
+    rows += [number(name, 0.3, manipulation=every) for name in names]
+    names = ("accuracy_range_steps", "category_ceiling", "confusion_ceiling_early", "confusion_ceiling_late")
+    rows += [{"metric": name, "value": 0.5, "manipulation": every} for name in names]
+    for metric, category in product(("category_accuracy", "human_category_accuracy"), CATEGORIES):
+        early = 0.2 + 0.1 * len(metric) / 20
+        rows += [number(metric, early + 0.001 * x, x=x, category=category, manipulation=every) for x in (600.0, 1000.0)]
+    for metric, category, answer in product(("confusion", "human_confusion"), CATEGORIES, CATEGORIES):
+        cell = {"metric": metric, "category": category, "answer": answer, "manipulation": every}
+        rows += [{**cell, "x": x, "value": 0.5} for x in (600.0, 1000.0)]
+    yield from with_keys(net.keys(), [{**row, "human": "human_sat"} for row in rows])
+
+
 def run_time(net: Made) -> Iterator[dict[str, Any]]:
     seconds = 10.0 if net.method == "cascaded-ce" else 35.0
     values = {"seconds_per_epoch": seconds, "images_per_second": 4e4 / seconds, "training_hours": seconds / 30}
@@ -210,5 +252,5 @@ def run_time(net: Made) -> Iterator[dict[str, Any]]:
 
 
 ALL = (speed_accuracy, selection_latency, prototypicality, taxonomic_compliance, persistent_noise, transient_noise)
-ALL += (learned_stopper, out_of_distribution, run_time)
+ALL += (learned_stopper, out_of_distribution, human, run_time)
 MAKERS = {make.__name__: make for make in ALL}

@@ -13,7 +13,7 @@ from torch import fx
 
 import cascaded
 from cascaded.cascade.convert.graph import ones, op_name
-from cascaded.cascade.convert.randomness import blank, draw_mask
+from cascaded.cascade.convert.randomness import blank, draw_mask, is_drawn
 from cascaded.cascade.convert.statistics import layer_of
 
 
@@ -38,16 +38,12 @@ class Naive:
         self.rows = {}  # running statistics per layer and step, where they differ from the model's own
         self.queues = defaultdict(list)
         self.history = []
-        if seed is not None:
-            torch.manual_seed(seed)
-        self.masks = {node: self.draw(node) for node in self.captured.graph.nodes if node.target is draw_mask}
-
-    def draw(self, node):
-        dropout, probability = node.args
-        return dropout(ones(node, self.call.batch), probability, True)
+        self.seed, self.drawn = seed, {}  # random numbers are drawn at the first step
 
     def run(self, steps, inputs=None):
         """Outputs at every step; `inputs` may give other input tensors per step."""
+        if self.seed is not None:
+            torch.manual_seed(self.seed)
         if self.net.options.start == "rest" and self.kernel.lag:
             self.step(0, self.call.leaves())
         for step in range(1, steps + 1):
@@ -74,11 +70,17 @@ class Naive:
             self.history.append(values)
 
     def compute(self, node, values, number):
-        if node in self.masks:
-            return self.masks[node]
-        if node.target is blank:
-            return ones(node, self.call.batch)
+        if node not in self.drawn:
+            value = self.computed(node, values, number)
+            if not is_drawn(node):
+                return value
+            self.drawn[node] = value
+        return self.drawn[node]
+
+    def computed(self, node, values, number):
         args, kwargs = fx.map_arg((node.args, node.kwargs), lambda source: self.argument(source, node, values, number))
+        if node.target in (blank, draw_mask):
+            args = (ones(node, self.call.batch), *args)
         if op_name(node) == "batch_norm":
             mean, var = self.rows.get((layer_of(node, self.captured.state), number), args[3:5])
             args = (*args[:3], *(None if each is None else each.clone() for each in (mean, var)), *args[5:])

@@ -22,7 +22,7 @@ from tests.forked import code_of, is_going
 TD, CE = Network("cascaded-td", 0.0, "digits"), Network("cascaded-ce", data="digits")
 NOISY, FOLDED = replace(TD, noise="occlusion"), replace(CE, folds=2)
 PRECISE = Experiment("precise", (TD, CE, NOISY), (COARSE,))
-TYPICAL = Experiment("typical", (TD, FOLDED), (replace(FINE, split="validation"),), ("prototypicality",), ("rho",))
+TYPICAL = Experiment("typical", (FOLDED,), (replace(FINE, split="validation"),), ("prototypicality",), ("rho",))
 TINY = replace(
     SMOKE,
     recipe=replace(SMOKE.recipe, width=2, epochs=2, max_images=32),

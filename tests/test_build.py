@@ -4,9 +4,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from PIL import Image
 
 from cascaded.cli.data import data
 from cascaded.data import load
+from cascaded.data.folder import IMAGES
 from cascaded.errors import InputError
 from cascaded.shell import program
 from tests.pictures import encoded, evil_pickle, image_folder, own_places, parquet_file, picture  # noqa: F401
@@ -116,6 +118,7 @@ def test_splits_and_classes_that_folders_may_have(folders, split, classes, label
     root = image_folder(tmp_path / "set", folders)
     (root / folders[0] / "._0.png").write_bytes(b"what other systems leave behind")
     (root / folders[0] / "notes.txt").write_text("two of these are blurred")
+    assert set(IMAGES) <= set(Image.registered_extensions())
     images = load(root, split)
     assert images.classes == classes
     assert images.labels.tolist() == labels

@@ -73,6 +73,7 @@ def test_where_another_condition_has_no_point_the_error_is_the_ordinary_one():
     found = bands(pd.concat([*rows, rows_of("cascaded-ce", [0.2, 0.2], x=1.0)]))
     at_two = found[found.x == 2]
     assert_allclose(at_two["sem"], [0.1])
+    assert bands(rows_of("cascaded-td", [0.1])).empty  # a number is no curve
     assert_allclose(found[found.x == 1]["sem"], corrected_sem(np.array([[0.1, 0.2], [0.2, 0.2]])))
 
 

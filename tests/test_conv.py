@@ -53,6 +53,13 @@ def test_products_can_be_differentiated_twice():
     assert torch.autograd.gradgradcheck(lambda x, w: conv.pixelwise(x, w, 1, 2, 2), (x, layer.weight))
 
 
+@pytest.mark.parametrize("memory", [torch.contiguous_format, torch.channels_last])
+def test_the_memory_format_is_kept(memory):
+    layer = Conv2d(4, 6, 3).to(memory_format=memory)
+    out = layer(torch.randn(conv.ITEMS, 4, 2, 2).contiguous(memory_format=memory))
+    assert out.is_contiguous(memory_format=memory)
+
+
 def poison_heap():
     """Fill blocks of the sizes that gradients have with nan, and free them: memory that is not written shows."""
     junk = [torch.full((size,), float("nan")).bfloat16() for size in (64, 256, 1152, 4096, 9216) for _ in range(8)]

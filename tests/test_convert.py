@@ -2,6 +2,7 @@
 
 import copy
 import re
+import warnings
 
 import pytest
 import torch
@@ -24,10 +25,12 @@ KERNELS = [
 
 def made(architecture):
     """Model and inputs in double precision; skips where a package is missing."""
-    if reason := architecture.missing():
-        pytest.skip(reason)
-    torch.manual_seed(0)
-    model, inputs = architecture.make()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of other packages, when they are imported
+        if reason := architecture.missing():
+            pytest.skip(reason)
+        torch.manual_seed(0)
+        model, inputs = architecture.make()
     for norm in model.modules():
         if isinstance(norm, nn.BatchNorm2d | nn.BatchNorm3d):
             norm.running_mean.normal_()
@@ -61,7 +64,7 @@ def test_every_step_equals_the_naive_simulation(name):
     check(ARCHITECTURES[name])
 
 
-@pytest.mark.long
+@pytest.mark.architectures
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_every_step_of_every_architecture_equals_the_naive_simulation(name):
     check(ARCHITECTURES[name])
@@ -77,7 +80,7 @@ def test_training_mode_equals_the_naive_simulation(name):
     assert_exact(net, inputs)
 
 
-@pytest.mark.long
+@pytest.mark.architectures
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_training_mode_of_every_architecture_equals_the_naive_simulation(name):
     model, inputs = made(ARCHITECTURES[name])
@@ -272,7 +275,7 @@ def test_joins_are_chosen_and_excluded_by_name(vit):
     assert [join.name for join in others.joins] == names[2:]
     with pytest.raises(ValueError, match="there is no skip connection"):
         cascaded.convert(net.model, images, joins=["nothing"])
-    with pytest.raises(ValueError, match="no skip connection to delay among 4"):
+    with pytest.raises(ValueError, match="all 4 skip connections of ViT are excluded"):
         cascaded.convert(net.model, images, exclude=".*")
     with pytest.raises(ValueError, match="no module's name matches"):
         cascaded.convert(net.model, images, joins="nothing")
@@ -395,6 +398,20 @@ def test_a_converted_model_shares_parameters_and_behaves_as_a_module(vit, tmp_pa
     torch.save(net, tmp_path / "net.pt")
     loaded = torch.load(tmp_path / "net.pt", weights_only=False)
     assert_same(loaded(images), net(images))
+
+
+def test_gradients_are_the_same_under_distributed_data_parallel(vit):
+    net, images = vit
+    expected = gradients(net, net(images))
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    try:
+        wrapped = nn.parallel.DistributedDataParallel(copy.deepcopy(net))
+        outputs = wrapped(images)
+        weights = torch.linspace(-1, 1, outputs.numel(), dtype=outputs.dtype).view_as(outputs)
+        (outputs * weights).sum().backward()
+        assert_same([parameter.grad for parameter in wrapped.parameters()], expected)
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 def test_other_dtypes_batch_sizes_and_inputs_are_captured_when_they_occur():

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from cascaded import figures
 from cascaded.errors import InputError
 from cascaded.figures.lines import spread
-from cascaded.figures.style import CASCADED, VERDICTS, color
+from cascaded.figures.style import CASCADED, INK, VERDICTS, color
 from cascaded.paper.claims import evaluate
 from cascaded.results.compare import bands, estimates
 from tests.made_table import NOISES, made_table
@@ -149,6 +149,36 @@ def test_the_longest_noise_is_drawn_and_its_steps_are_shaded(table):
     assert (span.get_x(), span.get_width()) == (9.5, 9)
 
 
+def test_people_are_dots_and_networks_lines_over_the_same_milliseconds(table):
+    fig = figures.human_curves(table)
+    assert titles(fig) == ["noise 0", "noise 0.16", "blur 0", "blur 3", "color 0", "color 1"]
+    ax = fig.axes[3]
+    assert is_curve(ax, rows(table, "human", "network_accuracy_at_ms", manipulation="blur", level=3.0))
+    people = rows(table, "human", "human_accuracy", manipulation="blur", level=3.0).query("seed == 0")
+    (points,) = drawn(ax, color=INK)
+    assert points.tolist() == people[["x", "value"]].to_numpy().tolist()
+    found = fig.data[(fig.data["name"] == "people") & (fig.data["manipulation"] == "blur") & (fig.data["level"] == 3)]
+    assert found["low"].tolist() == pytest.approx([np.quantile(draws, 0.025) for draws in people["draws"]])
+
+
+def test_the_difference_from_people_has_a_row_per_axis_of_time_and_the_noise_ceiling(table):
+    fig = figures.human_fit(table)
+    (ax,) = fig.axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["steps", "operations", "mean stopping\nstep"]
+    assert has_dots(ax, rows(table, "human", "fit_error", manipulation="noise+blur+color"))
+    assert fig.data["name"].iloc[-1] == "a perfect model"
+    assert fig.data["value"].iloc[-1] == 0.048
+    assert ax.xaxis.get_major_formatter()(0.05) == "5"  # points, as the label has it
+
+
+def test_categories_are_drawn_early_and_late_with_those_of_people(table):
+    fig = figures.human_categories(table)
+    assert titles(fig) == ["600 ms", "1000 ms"]
+    (points,) = drawn(fig.axes[0], color=INK)
+    expected = rows(table, "human", "human_category_accuracy", x=600.0).query("seed == 0").value.tolist()
+    assert points[:, 0].tolist() == pytest.approx(expected)
+
+
 def test_bands_are_one_standard_error_to_both_sides(table):
     curves = rows(table, "speed_accuracy", "accuracy_per_step", time="coarse")
     (ax,) = figures.accuracy_per_step(curves).axes
@@ -258,8 +288,11 @@ def many(table):
         lambda table: figures.persistent_noise(table),
         lambda table: figures.claims(evaluate(table)),
         lambda table: figures.gallery({"slowest": (np.zeros((10, 3, 8, 8), np.uint8), ["automobile, never"] * 10)}),
+        figures.human_curves,
+        figures.human_fit,
+        figures.human_categories,
     ],
-    ids=["labels", "legend", "panels", "dots", "claims", "gallery"],
+    ids=["labels", "legend", "panels", "dots", "claims", "gallery", "people", "difference", "categories"],
 )
 def test_no_text_leaves_the_figure_or_covers_another(table, draw, monkeypatch):
     fig, texts = draw(table), {}

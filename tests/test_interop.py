@@ -2,6 +2,7 @@
 
 import runpy
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,7 +10,8 @@ import torch
 import cascaded
 from cascaded.models.highway import Highway
 from tests.architectures import HUGGING_FACE, why_missing
-from tests.test_examples import EXAMPLES
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 def example(name, package):

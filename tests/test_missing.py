@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+from importlib.resources import files
 
 import pandas as pd
 import pytest
@@ -38,7 +39,7 @@ def place(tiny_run, tmp_path_factory):
     return shutil.copytree(tiny_run("cascaded-td"), tmp_path_factory.mktemp("missing") / ODD / "0").parent
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "taxonomic_compliance"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("taxonomic_compliance", "human")])
 def test_every_command_fills_its_gap(place, name):
     (gap,) = missing(place, name)
     assert gap.what == ANALYSES[name].label
@@ -56,6 +57,21 @@ def test_an_analysis_that_the_data_does_not_allow_has_a_reason_and_no_command(pl
     (gap,) = missing(place, "taxonomic_compliance")
     assert gap.command == ""
     assert "two levels of classes" in gap.what
+    (gap,) = missing(place, "human")
+    assert gap.command == ""
+    assert gap.what.endswith("people were shown the classes of cifar10, and digits has others")
+
+
+def test_what_people_were_shown_is_recorded_by_one_command(tmp_path):
+    network = tmp_path / "cifar10-ce"
+    shutil.copytree(str(files("cascaded") / "hub" / "networks" / network.name), network)
+    run(["record", str(network), "--data", "cifar10-sample", "--max-images", "40"])
+    (gap,) = missing(network, "human")
+    record = f"cascaded record {network} --human --data cifar10-sample"
+    assert gap.command == f"{record} && cascaded analyze {network} --only human"
+    typed(gap.command)
+    assert missing(network, "human") == ()
+    assert set(load(network, "human")["metric"]) >= {"fit_error", "ceiling_error"}
 
 
 def test_a_command_is_for_the_runs_that_lack_something(tmp_path):

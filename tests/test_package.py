@@ -18,22 +18,22 @@ ROOMS = [  # each imports from those before it alone
 
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
-    "cascade": 2_620,
+    "cascade": 2_680,
     "models": 570,
     "losses": 200,
-    "data": 1_740,
+    "data": 1_860,
     "training": 1_730,
     "traces": 1_130,
-    "analysis": 1_040,
-    "results": 780,
-    "figures": 800,
-    "report": 650,
+    "analysis": 1_380,
+    "results": 870,
+    "figures": 900,
+    "report": 680,
     "hub": 380,
-    "runtime": 1_080,
+    "runtime": 1_260,
     "paper": 1_480,
-    "bench": 330,
-    "cli": 1_480,
-    "scripts": 290,
+    "bench": 420,
+    "cli": 1_600,
+    "scripts": 320,
 }
 
 
@@ -131,6 +131,8 @@ def examples():
 def test_the_examples_of_a_page_run_from_top_to_bottom(code, tmp_path, monkeypatch):
     for package in ("onnx", "onnxruntime") if "cascaded.export(" in code else ():
         pytest.importorskip(package, reason="exporting needs the extra `export`")
+    if "from transformers import" in code:
+        pytest.importorskip("transformers", reason="the example needs the extra `architectures`")
     monkeypatch.chdir(tmp_path)
     ran = {"__name__": "example"}
     exec(compile(code, "<example>", "exec"), ran)

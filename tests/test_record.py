@@ -273,6 +273,13 @@ def logits_of(run, images, chunk):
     return torch.cat(parts, dim=1).numpy()
 
 
+def test_an_interrupted_recording_does_not_resume_with_other_chunks(run, cut_short, monkeypatch):
+    monkeypatch.setattr(recording, "PIXELS", 40 * 64)
+    sizes, (trace,) = batch_sizes(run.net), recorded(run, cut_short, SHORT)
+    assert sizes == [40, 40, 40]
+    assert np.array_equal(trace.logits, logits_of(run, cut_short, 40))
+
+
 def test_an_interrupted_recording_of_other_weights_does_not_resume(run, cut_short):
     now = checkpoint.newest(run.folder)
     model = {name: each + 1 if "linear" in name else each for name, each in now.model.items()}

@@ -31,7 +31,7 @@ def test_rows_are_read_back_as_they_were_written(table, tmp_path):
         write(tmp_path / run, analysis, rows, {"traces": {"a": "b"}})
     again = load(tmp_path)
     order = ["run", "analysis", "metric", "rule", "unit", "measure", "detector", "reads", "ood_data", "noise", "steps"]
-    order += ["noise_frames", "schedule", "x"]
+    order += ["noise_frames", "schedule", "manipulation", "level", "category", "answer", "x"]
     arrange = lambda df: df.sort_values(order, ignore_index=True)  # noqa: E731
     assert_frame_equal(arrange(again), arrange(table))
     assert read_provenance(results_file(tmp_path / table.run[0], "speed_accuracy")) == {"traces": {"a": "b"}}

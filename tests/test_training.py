@@ -208,7 +208,7 @@ def test_weights_that_are_not_finite_are_never_kept(tmp_path, monkeypatch, poiso
 )
 def test_what_cannot_be_trained_is_refused_in_a_sentence(tmp_path, change, message):
     folder = tmp_path / "runs" / "0"
-    refused(message, train, tiny(**change), folder, HERE)
+    refused(message, lambda: train(tiny(**change), folder, HERE))
     assert not folder.parent.exists()  # no lock, no config.json that the right command would be refused for
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from cascaded.analysis.curves import deadline_curve as deadline_curve
     from cascaded.analysis.curves import speed_accuracy as speed_accuracy
     from cascaded.analysis.curves import threshold_curve as threshold_curve
+    from cascaded.analysis.human import compare_with_people as compare_with_people
     from cascaded.analysis.latency import by_latency as by_latency
     from cascaded.analysis.latency import selection_latency as selection_latency
     from cascaded.analysis.latency import selection_latency_rows as selection_latency_rows

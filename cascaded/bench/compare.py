@@ -196,6 +196,10 @@ def summary(results: Mapping[Setting, Mapping[str, Measurement]]) -> dict[str, A
     for setting, measured in results.items():
         relative = ratios(measured)
         settings.append(asdict(setting) | {"results": [asdict(each) | relative[n] for n, each in measured.items()]})
+    return {**describe_machine(), "settings": settings}
+
+
+def describe_machine() -> dict[str, Any]:
+    """The machine, and the versions of torch and Python, as JSON."""
     machine = {"system": platform.platform(), "processor": platform.processor(), "cores": os.cpu_count()}
-    versions = {"torch": torch.__version__, "python": platform.python_version()}
-    return {**versions, "machine": machine, "settings": settings}
+    return {"torch": torch.__version__, "python": platform.python_version(), "machine": machine}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -66,8 +66,16 @@ def _form(net: Cascade) -> tuple[Hashable, ...]:
 
 
 def _count(net: Cascade, size: tuple[int, int], schedule: Schedule, kernel: Kernel, steps: int) -> list[int]:
-    """Operations on tensors that have a shape only."""
+    """Operations on tensors that have a shape only.
+
+    The difference between a batch of three and a batch of two is an image's own share: the initial state, which is
+    computed once per batch, is not in it.
+    """
     shell = _without_norms(copy.deepcopy(net)).to("meta").train()
+    # once all has settled a further step costs nothing; where nothing ever does, it costs what the second one did
+    stages = len(net.blocks) + 1
+    settled = kernel.settles(stages) if schedule == "cascaded" else stages
+    counted = min(steps, 2 if math.isinf(settled) else int(settled) + 1)
 
     def total(batch: int, steps: int) -> int:
         images = torch.empty(batch, net.in_channels, *size, device="meta")
@@ -75,22 +83,6 @@ def _count(net: Cascade, size: tuple[int, int], schedule: Schedule, kernel: Kern
             shell(images, kernel=kernel, steps=steps, schedule=schedule)
         return counter.get_total_flops()
 
-    return per_step(total, kernel.settles(net.stages) if schedule == "cascaded" else net.stages, steps)
-
-
-def per_step(total: Callable[[int, int], int], settled: float, steps: int) -> list[int]:
-    """Operations per image at every step.
-
-    The difference between a batch of three and a batch of two is an image's own share: what is computed once per batch,
-    such as the initial state, is not in it.
-
-    Args:
-        total: Operations for a batch of some size over a number of steps.
-        settled: The step at which the output is final.
-        steps: Number of steps.
-    """
-    # once all has settled a further step costs nothing; where nothing ever does, it costs what the second one did
-    counted = min(steps, 2 if math.isinf(settled) else int(settled) + 1)
     totals = [0, *(total(3, n) - total(2, n) for n in range(1, counted + 1))]
     each = [after - before for before, after in pairwise(totals)]
     return each + each[-1:] * (steps - counted)

@@ -74,11 +74,6 @@ class Cascade(nn.Module):
         """The blocks, in order."""
         return cast(list[Block], list(self.blocks))
 
-    @property
-    def stages(self) -> int:
-        """Steps of the serial schedule: the stem, then one per block."""
-        return len(self.blocks) + 1
-
     # --- all steps at once
 
     def forward(
@@ -148,7 +143,7 @@ class Cascade(nn.Module):
             logits, settled = cycle(self, current, None if state is None else state.features, number)
             return logits, State(*known, settled)
         film = still(current, steps=1, start=number)
-        lines = None if state is None else state.lines(self.stages)
+        lines = None if state is None else state.lines(len(self.blocks) + 1)
         if (
             state is not None
             and lines is not None
@@ -198,7 +193,7 @@ class Cascade(nn.Module):
         item represents the batch, and in training mode has the batch's statistics.
         """
         if not kernel.lag:
-            return [Line()] * self.stages
+            return [Line()] * (len(self.blocks) + 1)
         nothing = torch.zeros_like(z.frames[:1])
         rest = Film(nothing, batch=1, steps=1, start=REST, copies=z.batch)
         lines = [Line()]
@@ -225,9 +220,15 @@ class Cascade(nn.Module):
         """The step at which the output for a still image is final and equals the serial network's."""
         return self.steps_to_settle(self.kernel)
 
+    @property
+    def serial_steps(self) -> int:
+        """Number of steps under the serial schedule: the stem, then one block per step."""
+        return len(self.blocks) + 1
+
     def steps_to_settle(self, kernel: Kernel) -> int:
         """`settle_steps` for another kernel; at least the number of blocks plus the stem."""
-        steps = max(self.stages, kernel.settles(self.stages))
+        stages = self.serial_steps
+        steps = max(stages, kernel.settles(stages))
         if math.isinf(steps):
             raise InputError(f"{kernel} converges only in the limit: give steps, e.g. steps=70 for alpha 0.9")
         return int(steps)
@@ -264,7 +265,7 @@ class Cascade(nn.Module):
         """
         kernel, schedule = kernel or self.kernel, self._schedule(schedule)
         if steps is None:
-            steps = self.stages if schedule == "serial" else self.steps_to_settle(kernel)
+            steps = self.serial_steps if schedule == "serial" else self.steps_to_settle(kernel)
         return cost.operations(self, (height, width), schedule, kernel, steps)
 
     # --- edges

@@ -25,12 +25,14 @@ def analyze(
     *,
     only: Annotated[tuple[str, ...], help_default("all that the traces allow")] = (),
     csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), help_default("no file")] = None,
+    latencies: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), help_default("no file")] = None,
     unsettled_fraction: float = 0.1,
     epochs: int = 300,
     draws: int = 200,
     seed: int = 0,
     metacog_trials: int = 5,
     metacog_standardize: bool = False,
+    human: Annotated[Path | None, tyro.conf.arg(metavar="CSV"), help_default("the answers in this package")] = None,
     overwrite: bool = False,
     galleries: bool = True,
 ) -> None:
@@ -42,7 +44,7 @@ def analyze(
     analyses are skipped.
 
     Analyses: speed_accuracy selection_latency prototypicality taxonomic_compliance persistent_noise transient_noise
-    learned_stopper out_of_distribution run_time.
+    learned_stopper out_of_distribution human run_time.
 
     Example: cascaded analyze runs/td0 runs/ce --only speed_accuracy selection_latency
 
@@ -50,12 +52,16 @@ def analyze(
         runs: Folders of runs, or folders above them.
         only: Names of analyses.
         csv: Also write the rows of all runs to a CSV file, without the bootstrap draws.
+        latencies: Also write the selection latency of every image to a CSV file: image, model, latency in steps and,
+            after the analysis `human`, in milliseconds, confidence, prediction.
         unsettled_fraction: Fraction of images that may never settle; chooses the threshold of selection latency.
         epochs: Epochs of the learned stopper and of the OOD classifiers.
         draws: Bootstrap draws over images; use 2000 for publication.
         seed: Seed of the bootstrap draws.
         metacog_trials: Trainings of every OOD classifier, from the same initial weights.
         metacog_standardize: Also train OOD classifiers on standardized features (rows `logits-standardized` and alike).
+        human: Answers of people at deadlines, for the analysis `human`: a CSV file with the columns manipulation,
+            observer, deadline_ms, level, category, answer, rt_ms.
         overwrite: Compute finished analyses again.
         galleries: Store the fastest and slowest images, where the data is at hand.
     """
@@ -63,10 +69,10 @@ def analyze(
     from cascaded.results.analyzed import find_analyzed
     from cascaded.results.registry import chosen_analyses
     from cascaded.results.run import run_analysis
-    from cascaded.results.table import load
+    from cascaded.results.table import find_files, load
     from cascaded.results.tasks import Settings
 
-    settings = Settings(unsettled_fraction, epochs, draws, seed, metacog_trials, metacog_standardize)
+    settings = Settings(unsettled_fraction, epochs, draws, seed, metacog_trials, metacog_standardize, human)
     names = chosen_analyses(only)
     analyzed = find_analyzed(runs)
     _check_traces(runs, analyzed, names)
@@ -80,15 +86,27 @@ def analyze(
                 bar.advance(1)
             if galleries and "selection_latency" in names:
                 _store_images(run, settings)
+    if failures and not find_files([run.folder for run in analyzed]):
+        raise _first(failures)
     rows = load([run.folder for run in analyzed])
     _print_tables(rows[rows.analysis.isin(names)], names)
     _print_files(runs, analyzed, names)
     if csv is not None:
         rows.drop(columns="draws").to_csv(csv, index=False)
         print_line(wide_console(), f"wrote {csv}")
+    if latencies is not None:
+        from cascaded.results.latencies import latency_table
+
+        latency_table(analyzed, settings).to_csv(latencies, index=False)
+        print_line(wide_console(), f"wrote {latencies}")
     if failures:
-        first, count = failures[0], f" ({len(failures)} in all)" if len(failures) > 1 else ""
-        raise InputError(f"{first.run}: {first.analysis} of {first.trace} failed{count}, {first.reason}")
+        raise _first(failures)
+
+
+def _first(failures: list[Failure]) -> InputError:
+    """The error for analyses that failed: the first one, and how many there are."""
+    first, count = failures[0], f" ({len(failures)} in all)" if len(failures) > 1 else ""
+    return InputError(f"{first.run}: {first.analysis} of {first.trace} failed{count}, {first.reason}")
 
 
 def _check_traces(runs: tuple[Path, ...], analyzed: list[Analyzed], names: list[str]) -> None:
@@ -136,9 +154,10 @@ def _print_files(places: tuple[Path, ...], analyzed: list[Analyzed], names: list
 def _print_tables(rows: pd.DataFrame, names: list[str]) -> None:
     """Estimates, one table per recording and one column per condition; then paired differences."""
     from cascaded.results.compare import differences, estimates
+    from cascaded.results.human import main_rows
     from cascaded.results.metrics import METRICS
 
-    rows = rows[rows.ood_data.isna() | (rows.ood_data == "mean")]
+    rows = main_rows(rows[rows.ood_data.isna() | (rows.ood_data == "mean")])
     console, numbers = wide_console(), _named(estimates(rows))
     numbers = numbers.sort_values("analysis", key=lambda column: column.map(names.index), kind="stable")
     setting = ["data", "split", "items", "time", "steps", "protocol_version", "noise", "protocol"]
@@ -198,13 +217,14 @@ def _difference(row: Any) -> dict[str, str]:
         "difference": f"{first} - {second}",
         "effect": effect,
         "95 % interval": f"{low} to {high}",
-        "over": f"{row.n_seeds} seeds" if row.interval_over == "seeds" else "images",
+        "over": row.interval_over.replace("seeds", f"{row.n_seeds} seeds"),
     }
 
 
 def _metric_name(row: Any) -> str:
     """A metric with its variants, such as `area (threshold)`."""
+    from cascaded.results.human import OWN
     from cascaded.results.table import VARIANTS
 
-    variants = _present(*(getattr(row, name) for name in VARIANTS))
+    variants = _present(*(getattr(row, name) for name in VARIANTS if getattr(row, name) != OWN))
     return f"{row.metric} ({', '.join(variants)})" if variants else row.metric

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import DisallowNone
 
 from cascaded.errors import InputError, at_least
 from cascaded.files import check_writable, write_json
@@ -13,23 +16,38 @@ from cascaded.shell import help_default
 
 if TYPE_CHECKING:
     from cascaded.bench.compare import Measurement, Setting
+    from cascaded.bench.convert import ConvertedTimes
+    from cascaded.bench.runtime import RuntimeSetting
 
 CAPTION = (
     "loop: the published method, the whole network at every step. serial: one ordinary pass. cascade: this library; "
     "plain convolutions: without its own convolution for small maps. input pipeline: preparing a training batch."
 )
 
+RUNTIME_CAPTION = (
+    "step: the second step of a still image, in which all blocks are computed. serial pass: one ordinary pass. exit: a "
+    "Shallow-Deep network, stopped between blocks. Ratios are medians over rounds in which all of them took turns."
+)
+ROUNDS = 10
+"""Rounds of `--runtime` per repeat: a step takes less than a millisecond."""
+
 
 def bench(
     *,
-    width: tuple[int, ...] = (16,),
-    batch_size: tuple[int, ...] = (64,),
+    width: Annotated[
+        tuple[int, ...] | None, DisallowNone, help_default("16; 16 64 with --runtime", "[INT ...]")
+    ] = None,
+    batch_size: Annotated[
+        tuple[int, ...] | None, DisallowNone, help_default("64; 1 16 with --runtime", "[INT ...]")
+    ] = None,
     arch: Literal["resnet18", "resnet34", "resnet50"] = "resnet18",
     image_size: int = 32,
     repeats: int = 5,
-    threads: int = 2,
+    threads: Annotated[int | None, DisallowNone, help_default("2; 1 and 2 with --runtime")] = None,
     memory: bool = True,
     record: int = 0,
+    runtime: bool = False,
+    convert: bool = False,
     json: Annotated[Path | None, help_default("nothing is written", "FILE")] = None,
 ) -> None:
     """Measure time, peak memory and operations of a cascade, the published loop and one serial pass.
@@ -40,6 +58,10 @@ def bench(
 
     Example: cascaded bench --width 16 64 --batch-size 64 128 --json bench.json
 
+    Example: cascaded bench --runtime
+
+    Example: cascaded bench --convert --batch-size 8 --repeats 3
+
     Args:
         width: Channels of the first stage, one or more values.
         batch_size: Images per batch, one or more values.
@@ -49,16 +71,30 @@ def bench(
         threads: Number of CPU threads for torch.
         memory: Measure peak memory, in separate processes.
         record: Also time the recording of this many images.
+        runtime: Measure single steps and passes instead, with torch and exported to ONNX.
+        convert: Measure a converted vision transformer of 12 layers instead: all steps, and every single one.
         json: Also write all measurements to this file.
     """
+    width = ((16, 64) if runtime else (16,)) if width is None else width
+    batch_size = ((1, 16) if runtime else (64,)) if batch_size is None else batch_size
     smallest = {"--width": min(width, default=0), "--batch-size": min(batch_size, default=0)}
     at_least(1, **smallest, **{"--image-size": image_size, "--repeats": repeats, "--threads": threads})
     at_least(0, **{"--record": record})
-    _check_batch_norm(min(batch_size), image_size)
     if json is not None and json.is_dir():
         raise InputError(f"--json is {json}, a folder: give the name of a file in it")
     if json is not None:
         check_writable(json.parent)
+    if convert and runtime:
+        raise InputError("--convert and --runtime measure different things: give one of them")
+    if convert:
+        _convert(batch_size, repeats, threads or 2, json)
+        return
+    if runtime:
+        counts = (1, 2) if threads is None else (threads,)
+        _bench_runtime([*product(width, batch_size, counts)], arch, image_size, repeats, json)
+        return
+    threads = threads or 2
+    _check_batch_norm(min(batch_size), image_size)
     from cascaded.bench.compare import Setting
 
     tasks: tuple[Literal["train"], Literal["evaluate"]] = ("train", "evaluate")
@@ -67,6 +103,71 @@ def bench(
     results = _measure(settings, repeats, memory, json)
     recorded = _record(arch, width, image_size, record, threads) if record else {}
     _print(results, recorded, json)
+
+
+def _bench_runtime(
+    settings: list[tuple[int, int, int]], arch: str, image_size: int, repeats: int, json: Path | None
+) -> None:
+    from cascaded.bench.runtime import RuntimeSetting, runtime_summary, time_runtime
+
+    results, console = [], wide_console()
+    with progress("benchmark", len(settings)) as bar:
+        for width, batch_size, threads in settings:
+            results.append(time_runtime(RuntimeSetting(width, batch_size, threads, arch, image_size), ROUNDS * repeats))
+            bar.advance(1, f"width {width} batch size {batch_size} threads {threads}")
+            if json is not None:
+                write_json(json, runtime_summary(results))  # finished settings are kept if a later one is interrupted
+    alone = [each for each in results if each.setting.threads == 1]
+    for title, shown, values in (
+        ("median times in ms", results, [each.milliseconds for each in results]),
+        ("ratios of times", results, [each.ratios for each in results]),
+        ("ratios of processor times, on which other load has no effect", alone, [each.cpu_ratios for each in alone]),
+    ):
+        named = [{name: f"{value:.2f}" for name, value in each.items()} for each in values]
+        rows = [{**_about(each.setting), **cells} for each, cells in zip(shown, named, strict=True)]
+        if rows:
+            console.print(table(rows, title, set(rows[0])))
+    console.print(RUNTIME_CAPTION)
+    if json is not None:
+        console.print(f"wrote {json}")
+
+
+def _about(setting: RuntimeSetting) -> dict[str, str]:
+    return {"width": str(setting.width), "batch": str(setting.batch_size), "threads": str(setting.threads)}
+
+
+def _convert(batch_sizes: tuple[int, ...], repeats: int, threads: int, json: Path | None) -> None:
+    """Print the times of a converted transformer, in passes through the model."""
+    import torch
+
+    from cascaded.bench.convert import JOINS, time_conversion
+
+    torch.set_num_threads(threads)
+    with progress("benchmark", len(batch_sizes) * len(JOINS) * (repeats + 1)) as bar:
+        found = {size: time_conversion(12, 192, size, repeats, lambda: bar.advance(1)) for size in batch_sizes}
+    rows = [_converted_cells(size, each) for size, measured in found.items() for each in measured]
+    console = wide_console()
+    console.print(table(rows, "a vision transformer of 12 layers, 64 tokens", set(rows[0]) - {"delayed"}))
+    console.print("Times in passes through the model. loop: the whole model once per step.")
+    if json is not None:
+        write_json(json, {str(size): [asdict(each) for each in measured] for size, measured in found.items()})
+        console.print(f"wrote {json}")
+
+
+def _converted_cells(batch_size: int, each: ConvertedTimes) -> dict[str, str]:
+    return {
+        "batch size": str(batch_size),
+        "delayed": each.joins,
+        "steps": str(each.steps),
+        "conversion": f"{each.seconds:.1f} s",
+        "loop": f"{each.loop:.2f}",
+        "all steps": f"{each.time:.2f}",
+        "of loop's": f"{each.time_of_loop:.2f}",
+        "of operations'": f"{each.time_of_operations:.2f}",
+        "step 1": f"{each.step_times[0]:.2f}",
+        "step 2": f"{each.step_times[1]:.2f}",
+        "last step": f"{each.step_times[-1]:.2f}",
+    }
 
 
 def _check_batch_norm(batch_size: int, image_size: int) -> None:

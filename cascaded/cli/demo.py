@@ -50,8 +50,9 @@ def demo(
     from cascaded.paper.claims import evaluate
     from cascaded.paper.experiments import DEMO
     from cascaded.paper.queue import only_queue, plan, run_queue
-    from cascaded.paper.reproduce import RUNS, Reproduction, results_of, write_results
+    from cascaded.paper.reproduce import Reproduction, results_of, write_results
     from cascaded.paper.scales import DEMO_SCALE, QUICK_DEMO
+    from cascaded.paper.status import RUNS
     from cascaded.report.sections import SECTIONS
     from cascaded.report.write import read_table, write_report
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "report": "write an HTML page and figure files about some runs",
     "reproduce": "reproduce the paper's tables, figures and claims",
     "latency": "measure how much time early exits save on this machine",
+    "convert": "convert a model of your own: its skip connections and the cost of every step",
     "models": "list, save and share trained networks",
     "export": "write a trained network as ONNX files that run without torch",
     "data": "list, show and check data sets",

@@ -231,7 +231,8 @@ def _print_claims(claims: pd.DataFrame, options: str, console: Console) -> None:
 def _show_claims(scale: str, out: Path, is_default: bool, console: Console, quiet: bool) -> None:
     """Write and print the claims of a reproduction; without one, print those that come with the repository."""
     from cascaded.paper.published import CLAIMS_FILE, claims_of, find_published, has_results, read_claims, write_claims
-    from cascaded.paper.reproduce import RESULTS, RUNS
+    from cascaded.paper.reproduce import RESULTS
+    from cascaded.paper.status import RUNS
 
     if quiet and not has_results(out / RUNS):
         return

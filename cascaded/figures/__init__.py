@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from cascaded.figures.compared import claims as claims
     from cascaded.figures.compared import estimates_beside_paper as estimates_beside_paper
     from cascaded.figures.files import save as save
+    from cascaded.figures.human import human_categories as human_categories
+    from cascaded.figures.human import human_curves as human_curves
+    from cascaded.figures.human import human_fit as human_fit
     from cascaded.figures.images import gallery as gallery
     from cascaded.figures.images import noises as noises
     from cascaded.figures.measured import accuracy_per_step as accuracy_per_step

@@ -136,6 +136,9 @@ def set_format(ax: Axes, axis: str, metric: Metric | None, whole: bool = False, 
     chosen.set_major_locator(MaxNLocator(ticks, integer=whole, steps=[1, 2, 5, 10]))
     if metric is not None and metric.unit == "%":
         chosen.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+    elif metric is not None and metric.scale != 1:
+        scale = metric.scale
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: f"{scale * value:g}"))
 
 
 def axis_label(metric: Metric) -> str:

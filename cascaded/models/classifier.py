@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from cascaded.cascade.convert.capture import Call, choose_output
+from cascaded.cascade.convert.captures import Options
 from cascaded.cascade.convert.choose import Choice
-from cascaded.cascade.convert.network import ConvertedModel, Options
-from cascaded.cascade.cost import per_step
+from cascaded.cascade.convert.cost import operations_per_step
+from cascaded.cascade.convert.network import ConvertedModel
 from cascaded.cascade.inputs import Schedule, check_frames, chosen_schedule
 from cascaded.cascade.kernels import Kernel, OneStepDelay
 from cascaded.cascade.readout import Heads
@@ -41,11 +41,6 @@ class Classifier(ConvertedModel):
         super().__init__(model, Call((example,), {}, 0), options, OneStepDelay())
         self.in_channels, self.num_classes = shape[0], num_classes
 
-    @property
-    def stages(self) -> int:
-        """Steps of the serial schedule: the layers before the first join, then the joins along the longest path."""
-        return self.final_stage
-
     # --- without time
 
     def final_logits(self, images: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch classes"]:
@@ -55,7 +50,7 @@ class Classifier(ConvertedModel):
         ones that are known.
         """
         check_frames(images, self.in_channels, dims=(4,))
-        logits = choose_output(self.model(images), self.options.output)
+        logits = super().final_logits(images)
         if self.training:
             self.keep_final_statistics()
         return logits
@@ -100,7 +95,7 @@ class Classifier(ConvertedModel):
         """Delayed branches that are computed at every step; see `Cascade.cycles`."""
         kernel, finals = kernel or self.kernel, [join.settles for join in self.joins]
         if chosen_schedule(schedule, self.heads) == "serial":
-            return [finals.count(t) for t in range(1, (steps or self.stages) + 1)]
+            return [finals.count(t) for t in range(1, (steps or self.serial_steps) + 1)]
         wait = kernel.lag + kernel.memory
         lasts = [math.inf if moving else 1 + (wait * (final - 2) if final > 2 else 0) for final in finals]
         steps = steps or self.steps_to_settle(kernel)
@@ -115,21 +110,10 @@ class Classifier(ConvertedModel):
         kernel: Kernel | None = None,
         steps: int | None = None,
     ) -> list[int]:
-        """Floating-point operations an image at every step; see `Cascade.operations`."""
-        kernel, schedule = kernel or self.kernel, chosen_schedule(schedule, self.heads)
-        serial = schedule == "serial"
-        steps = steps or (self.stages if serial else self.steps_to_settle(kernel))
-        device = next(self.parameters()).device
-
-        def total(batch: int, steps: int) -> int:
-            images = torch.zeros(batch, self.in_channels, height, width, device=device)
-            # torch counts attention by its products only
-            with FlopCounterMode(display=False) as counter, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-                self(images, kernel=kernel, steps=steps, schedule=schedule)
-            return counter.get_total_flops()
-
-        settled = self.stages if serial else math.inf if math.isinf(kernel.memory) else self.steps_to_settle(kernel)
-        return per_step(total, settled, steps)
+        """Floating-point operations an image at every step, in evaluation mode; see `Cascade.operations`."""
+        image = torch.zeros(1, self.in_channels, height, width, device=next(self.parameters()).device)
+        with sdpa_kernel(SDPBackend.MATH):  # torch does not count the products of fused attention on a CPU
+            return operations_per_step(self, image, kernel=kernel, steps=steps, schedule=schedule)
 
 
 def _check_untied(model: nn.Module) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 
 from cascaded.errors import InputError
 from cascaded.paper.estimate import seconds_of, steps_of
@@ -98,7 +99,7 @@ def plan(works: Sequence[Reproduction], keep: Keep = "weights", stages: Sequence
         keep: What stays of a network once everything is measured.
         stages: Numbers of stages; all by default. A network that others start from is part of it in any case.
     """
-    planner = _Planner(works, keep, {})
+    planner = _Planner([(work, set(work.networks)) for work in works], keep, {})
     for number, stage in enumerate(works[0].scale.stages, start=1):
         if not stages or number in stages:
             for seed in stage.seeds:
@@ -112,19 +113,19 @@ def plan(works: Sequence[Reproduction], keep: Keep = "weights", stages: Sequence
 class _Planner:
     """Makes tasks, each once."""
 
-    works: Sequence[Reproduction]
+    works: Sequence[tuple[Reproduction, set[Network]]]
     keep: Keep
     tasks: dict[tuple[Network, int], list[Task]]
 
     def users(self, network: Network) -> list[Reproduction]:
         """The experiments that a network is part of."""
-        return [work for work in self.works if network in work.networks]
+        return [work for work, networks in self.works if network in networks]
 
     def add(self, stage: int, network: Network, seed: int) -> list[Task]:
         """The tasks of a network; of folds, their joined analysis comes last."""
         if (network, seed) in self.tasks:
             return self.tasks[network, seed]
-        first = self.works[0]
+        first = self.works[0][0]
         start = None if first.no_train else first.scale.start_of(network)
         after = () if start is None else tuple(self.add(stage, start, seed))
         if network.shipped:
@@ -147,7 +148,7 @@ class _Planner:
         return [*tasks, Task(first.stage, joined, first.out, tuple(tasks))]
 
     def _task(self, stage: int, network: Network, work: Work, after: tuple[Task, ...]) -> Task:
-        first = self.works[0]
+        first = self.works[0][0]
         measured = {each.experiment.name: _measurement(network, each) for each in self.users(network)}
         # others may start from its weights later
         keep = "weights" if self.keep == "none" and first.scale.is_start(network) else self.keep
@@ -164,7 +165,11 @@ def _measurement(network: Network, work: Reproduction) -> Measurement:
 @contextmanager
 def only_queue(out: Path) -> Iterator[None]:
     """Hold the lock of a folder against a second queue; SIGTERM interrupts like Ctrl-C."""
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt  # SIGINT itself is ignored in processes that a shell has put in the background
+
+    before = signal.signal(signal.SIGTERM, stop)
     try:
         with locked(out):
             (out / PAUSE).unlink(missing_ok=True)

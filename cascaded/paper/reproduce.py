@@ -14,6 +14,7 @@ from cascaded.errors import InputError
 from cascaded.paper.experiments import Experiment, Network
 from cascaded.paper.published import write_estimates
 from cascaded.paper.scales import Scale
+from cascaded.paper.status import RUNS
 from cascaded.paper.values import with_paper
 from cascaded.paper.work import DONE, Done
 from cascaded.results.compare import estimates
@@ -21,7 +22,7 @@ from cascaded.results.table import empty, load, results_file
 from cascaded.training.runs import is_done
 from cascaded.training.sweep import Job
 
-RUNS, RESULTS = "runs", "results"
+RESULTS = "results"
 
 
 @dataclass(frozen=True)

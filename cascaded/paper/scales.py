@@ -134,7 +134,7 @@ class Scale:
 DEEP = tuple(network for network in DEPTHS if network.arch != "resnet18")
 LAPTOP = Scale(
     "laptop",
-    "ResNet-18 of width 16 in a few epochs, three seeds; for two cores",
+    "ResNet-18 of width 16, 30 epochs, three seeds; for two cores",
     RECIPES["laptop"],
     stages=(
         Stage(eight("cifar10")),

@@ -13,7 +13,8 @@ from cascaded.paper.work import Done
 from cascaded.training.runs import checkpoint_places, is_locked, last_metrics
 from cascaded.training.sweep import State
 
-QUEUE, PAUSE = "queue.json", "pause"
+RUNS, QUEUE, PAUSE = "runs", "queue.json", "pause"
+"""In the folder of a reproduction: its runs, the state of its queue, and a file that asks the queue to stop."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Entry:
     Attributes:
         stage: Number of its stage.
         name: Its folder, relative to that of all runs.
-        folder: Its folder.
+        folder: Its folder, as seen from here.
         kind: Equal for networks that take equally long: those of one configuration and method. Empty if nothing is
             trained.
         epochs: Epochs of its training; 0 if nothing is trained.
@@ -71,10 +72,10 @@ class QueueFile:
             found = from_json(read_json(out / QUEUE), cls)
         except ValueError as error:
             raise InputError(f"{out / QUEUE} is damaged ({error}): start the queue again") from error
-        if is_locked(out):
-            return found
-        stopped = (replace(each, state="waiting") if each.state == "running" else each for each in found.entries)
-        return replace(found, entries=tuple(stopped))
+        entries = [replace(each, folder=str(out / RUNS / each.name)) for each in found.entries]
+        if not is_locked(out):
+            entries = [replace(each, state="waiting") if each.state == "running" else each for each in entries]
+        return replace(found, entries=tuple(entries))
 
 
 def fraction_done(entry: Entry) -> float:

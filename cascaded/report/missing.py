@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cascaded.report.page import Missing
@@ -44,6 +45,10 @@ def missing_analyses(runs: Sequence[Analyzed], places: Sequence[Path], names: Se
 def fill_command(name: str, needs: Sequence[RecordingConfig], folders: Sequence[Path]) -> str:
     """Record what an analysis needs, then analyze it."""
     words = [folder.as_posix() for folder in folders]
+    if name == "human" and needs:  # one option for all of them; finished recordings are skipped
+        how = to_args(replace(needs[0], noise=None, protocol=None), RecordingConfig())
+        commands = [["cascaded", "record", *words, "--human", *how], ["cascaded", "analyze", *words, "--only", name]]
+        return " && ".join(map(shlex.join, commands))
     commands = [["cascaded", "record", *words, *to_args(need, RecordingConfig())] for need in needs]
     for command, need in zip(commands, needs, strict=True):
         command += ["--overwrite"] if need.embeddings else []  # the same recording may be there without them

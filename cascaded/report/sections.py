@@ -82,6 +82,9 @@ DRAW: dict[str, Callable[[pd.DataFrame], Figure]] = {
     "ood-fpr95": partial(figures.ood, metric="fpr95"),
     "stopping-rules": _stopping_rules,
     "taxonomy": figures.taxonomy,
+    "human-curves": figures.human_curves,
+    "human-fit": figures.human_fit,
+    "human-categories": figures.human_categories,
 }
 CONTENT = msgspec.json.decode(Path(__file__).with_name("sections.json").read_bytes(), type=Content)
 SECTIONS = CONTENT.sections
@@ -112,7 +115,7 @@ def _uncertainty(data: pd.DataFrame) -> str:
     """What the bands or bars of a figure are, where it has some."""
     if "sem" in data and data["sem"].notna().any():
         return " Bands are one standard error over seeds."
-    if "interval_over" not in data or (over := set(data["interval_over"]) - {"none"}) == set():
+    if "interval_over" not in data or (over := set(data["interval_over"].dropna()) - {"none"}) == set():
         return ""
     return f" Bars are 95 % intervals over {' or '.join(sorted(over))}."
 
@@ -123,6 +126,7 @@ def numbers(data: pd.DataFrame) -> tuple[tuple[str, ...], ...]:
         return ()
     metric = METRICS[data["metric"].iloc[0]]
     columns = ("data", "split", "time", "noise", "measure", "detector", "reads", "rule", "protocol_version")
+    columns += ("manipulation", "level", "category")
     varying = [name for name in columns if name in data and data[name].nunique(dropna=False) > 1]
     if "lam" in data and data.duplicated(["name", *varying, *(["x"] if "x" in data else [])]).any():
         varying.append("lam")
@@ -152,4 +156,5 @@ def _estimates(data: pd.DataFrame, varying: list[str], metric: Metric) -> Iterat
 def interval_over(row: Mapping[str, Any]) -> str:
     """What an interval is over: `3 seeds`, `images`, or "" where there is none."""
     over = str(row["interval_over"])
-    return counted(int(row["n_seeds"]), "seed") if over == "seeds" else over.replace("none", "")
+    seeds = counted(int(row["n_seeds"]), "seed") if "seeds" in over else ""
+    return over.replace("seeds", seeds).replace("none", "")

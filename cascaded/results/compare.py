@@ -2,7 +2,8 @@
 
 With three or more seeds intervals are over seeds (Student's t). With fewer they are percentile intervals of the
 bootstrap draws over test images, and describe these trained networks only. Runs draw the same images, so a difference
-of two runs is computed draw by draw.
+of two runs is computed draw by draw. Where networks are compared with people, draws are over observers, and intervals
+over seeds have the variance of observers added.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -41,30 +42,39 @@ def estimates(df: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for key, group in _unique(df[df.x.isna()]).groupby([*SETTING, *CONDITION], dropna=False, sort=False):
-        low, high, over = interval(group.value.to_numpy(), list(group.draws))
+        low, high, over = interval(group.value.to_numpy(), list(group.draws), _drawn(group))
         rows.append([*key, group.value.mean(), low, high, over, len(group), tuple(group.run)])
     return pd.DataFrame(rows, columns=[*SETTING, *CONDITION, "value", *INTERVAL])
 
 
-def interval(values: Float[np.ndarray, "seeds"], draws: Draws) -> tuple[float, float, str]:
-    """The 95 % interval of a mean over seeds, and what it is over: `seeds`, `images` or `none`.
+def interval(
+    values: Float[np.ndarray, "seeds"], draws: Draws, drawn: Literal["images", "observers"] = "images"
+) -> tuple[float, float, str]:
+    """The 95 % interval of a mean over seeds, and what it is over: `seeds`, what is drawn, both, or `none`.
 
     Args:
         values: One per seed.
-        draws: Bootstrap draws over images, one array per seed; None where there are none.
+        draws: Bootstrap draws, one array per seed; None where there are none.
+        drawn: What was drawn. Observers are the same for all seeds: their variance is added to that over seeds.
     """
+    known = [each for each in draws if each is not None]
+    n = min(map(len, known), default=0)  # the first draws are the same, however many follow
+    mean = np.mean([each[:n] for each in known], axis=0, dtype=float) if n and len(known) == len(draws) else None
     if len(values) >= FEW and np.isfinite(values).all():
         estimate = over_seeds(values[:, None])[0]
-        return estimate.low, estimate.high, "seeds"
-    drawn = [each for each in draws if each is not None]
-    if len(values) >= FEW or not drawn or len(drawn) < len(draws):
-        return np.nan, np.nan, "none"
-    n = min(map(len, drawn))  # the first draws are of the same images, however many follow
-    mean = np.mean([each[:n] for each in drawn], axis=0, dtype=float)
-    if not np.isfinite(mean).all():  # leaving draws out would make it the interval of another, luckier number
-        return np.nan, np.nan, "none"
+        if drawn == "images" or mean is None or not np.isfinite(mean).all():
+            return estimate.low, estimate.high, "seeds"
+        half = float(np.hypot(estimate.high - estimate.value, np.ptp(np.quantile(mean, [0.025, 0.975])) / 2))
+        return estimate.value - half, estimate.value + half, f"seeds and {drawn}"
+    if len(values) >= FEW or mean is None or not np.isfinite(mean).all():
+        return np.nan, np.nan, "none"  # leaving draws out would make it the interval of another, luckier number
     low, high = np.quantile(mean, [0.025, 0.975]).tolist()
-    return low, high, "images"
+    return low, high, drawn
+
+
+def _drawn(rows: pd.DataFrame) -> Literal["images", "observers"]:
+    """What the draws of some rows are over."""
+    return "observers" if "analysis" in rows and (rows["analysis"] == "human").all() else "images"
 
 
 def difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
@@ -79,7 +89,7 @@ def difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
     alike = (both.items_a == both.items_b).all()
     draws = [_minus(x, y) if alike else None for x, y in zip(both.draws_a, both.draws_b, strict=True)]
     effect = float(values.mean()) if len(values) else np.nan
-    found = (effect, *interval(values, draws), len(values), (*both.run_a, *both.run_b))
+    found = (effect, *interval(values, draws, _drawn(a)), len(values), (*both.run_a, *both.run_b))
     return dict(zip(["effect", *INTERVAL], found, strict=True))
 
 

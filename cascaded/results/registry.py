@@ -8,9 +8,10 @@ from pathlib import Path
 
 from cascaded.errors import unknown
 from cascaded.traces.config import RecordingConfig
+from cascaded.traces.stimuli import human_recordings
 from cascaded.traces.store import TraceFile, find_traces
 from cascaded.training.config import RunConfig
-from cascaded.training.runs import is_done, last_metrics, read_config
+from cascaded.training.runs import is_done, last_metrics, read_config, read_run_file
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ OOD_DATA = "photographs"
 BOTH = tuple(replace(FINE, split=split) for split in ("validation", "test"))
 OOD = tuple(replace(each, data=OOD_DATA) for each in BOTH)
 LATENCY = ("unsettled_fraction",)
+CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+"""Classes of the images that people were shown."""
 METACOG = ("epochs", "metacog_trials", "metacog_standardize")
 
 ANALYSES: dict[str, Analysis] = {
@@ -51,6 +54,7 @@ ANALYSES: dict[str, Analysis] = {
     "transient_noise": Analysis("drop of confidence during and after some noisy frames", (TRANSIENT,)),
     "learned_stopper": Analysis("accuracy against cost with a learned stopper", BOTH, ("epochs",), 2),
     "out_of_distribution": Analysis("detection of out-of-distribution images", (*BOTH, *OOD), METACOG, 2),
+    "human": Analysis("speed and accuracy beside people", human_recordings(), ("human_data",)),
     "run_time": Analysis("training time"),
 }
 
@@ -76,6 +80,8 @@ def missing_recordings(run: Path, name: str) -> tuple[RecordingConfig, ...] | st
         return "the run has no metrics.jsonl, where training writes its time"
     if name == "taxonomic_compliance":
         return f"it needs data with two levels of classes, such as cifar100, and {config.data} has one"
+    if name == "human" and set(read_run_file(run).inputs.classes) != set(CIFAR10):
+        return f"people were shown the classes of cifar10, and {config.data} has others"
     two_splits = any(need.split for need in ANALYSES[name].needs)
     default = "test" if has_test_split(run, traces) else "validation"
     if two_splits and default == "validation":
@@ -100,7 +106,7 @@ def _for_run(need: RecordingConfig, config: RunConfig) -> RecordingConfig:
     """A recording as one run needs it."""
     if config.get_method().schedule == "serial" and need.kernel == FINE.kernel:
         need = replace(need, kernel=COARSE.kernel, steps=None)  # nothing is delayed: there is no finer time
-    if need.noise is not None and config.noise is not None:
+    if need.noise is not None and config.noise is not None and need.protocol != "still":
         need = replace(need, noise=config.noise)
     if need.split == "test" and need.data is None:
         need = replace(need, split=None)
@@ -116,5 +122,6 @@ def _satisfies(trace: TraceFile, need: RecordingConfig, default: str) -> bool:
         and config.time == need.time
         and (config.noise is None) == (need.noise is None)
         and config.protocol == (need.protocol or (need.noise and "persistent"))
+        and (need.protocol != "still" or config.noise == need.noise)
         and config.embeddings >= need.embeddings
     )

@@ -26,8 +26,9 @@ from cascaded.shell import program
 KEYS = ["run", "config", "data", "split", "items", "n_items", "method", "lam", "arch", "width", "seed", "fold"]
 KEYS += ["train_noise", "schedule", "kernel", "time", "steps", "noise", "protocol", "version", "protocol_version"]
 VARIANTS = ["rule", "unit", "measure", "detector", "reads", "ood_data", "noise_frames"]
+VARIANTS += ["human", "manipulation", "level", "category", "answer"]
 VALUES = ["analysis", "metric", "x", "value", "draws"]
-NUMBERS = ["n_items", "lam", "fold", "steps", "noise_frames", "x", "value"]
+NUMBERS = ["n_items", "lam", "fold", "steps", "noise_frames", "level", "x", "value"]
 """Floating point, also where they are whole: null is nan. Width, seed and protocol_version are never null."""
 TYPES = {
     **dict.fromkeys(NUMBERS, pa.float64()),
@@ -129,6 +130,8 @@ def _read(file: Path) -> pa.Table:
         if "protocol_version" not in table.column_names:  # written before rows had their versions
             first = pa.array([1] * len(table), pa.int64())
             table = table.append_column("version", pa.nulls(len(table))).append_column("protocol_version", first)
+        for name in set(VARIANTS) - set(table.column_names):  # written before there was such a variant
+            table = table.append_column(name, pa.nulls(len(table)))
         return table.select(COLUMNS).cast(SCHEMA).replace_schema_metadata(None)
     except (OSError, pa.ArrowException, KeyError) as error:
         way = f"{program()} analyze {shlex.quote(str(file.parent.parent))} --only {file.stem} --overwrite"

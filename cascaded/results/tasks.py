@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cascaded.analysis.curves import speed_accuracy
+from cascaded.analysis.human import compare_with_people
 from cascaded.analysis.latency import selection_latency, selection_latency_rows
 from cascaded.analysis.metacog import MetaCogConfig
 from cascaded.analysis.ood import TRIALS, VARIANT, Pair, out_of_distribution
@@ -20,8 +22,11 @@ from cascaded.analysis.robustness import persistent_noise, transient_noise
 from cascaded.analysis.rows import DRAWS, Rows
 from cascaded.analysis.stopper import StopperConfig, learned_stopper
 from cascaded.analysis.taxonomy import taxonomic_compliance
+from cascaded.data.trials import count_answers, trials
 from cascaded.errors import InputError, at_least
+from cascaded.files import sha256
 from cascaded.results.analyzed import Analyzed
+from cascaded.results.human import OWN
 from cascaded.results.measures import MEASURED, typicality
 from cascaded.traces.config import NoiseProtocol
 from cascaded.traces.store import TraceFile
@@ -41,6 +46,7 @@ class Settings:
         seed: Seed of all draws. The trainings have seeds of their own, as in the paper.
         metacog_trials: Trainings per MetaCog, from the same initial weights.
         metacog_standardize: Also train MetaCog on standardized features; the paper does not say that it does.
+        human: A CSV file with answers of people; those of this package by default.
     """
 
     unsettled_fraction: float = 0.1
@@ -49,6 +55,7 @@ class Settings:
     seed: int = 0
     metacog_trials: int = TRIALS
     metacog_standardize: bool = False
+    human: Path | None = None
 
     def __post_init__(self):
         if self.seed < 0:
@@ -58,6 +65,13 @@ class Settings:
         if self.epochs < 1 or self.draws < 2:
             raise InputError(f"--epochs is {self.epochs} and --draws {self.draws}: give at least 1 and 2")
         at_least(1, **{"--metacog-trials": self.metacog_trials})
+        if self.human is not None:
+            trials(self.human)  # a wrong file is refused before anything is computed
+
+    @property
+    def human_data(self) -> str:
+        """The name of the answers of people, with a digest of their file: rows of other answers are not compared."""
+        return OWN if self.human is None else f"{self.human.stem}-{sha256(self.human)[:8]}"
 
     @property
     def bootstrap(self) -> dict[str, Any]:
@@ -191,6 +205,32 @@ def out_of_distribution_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     return tasks
 
 
+def human_tasks(run: Analyzed, settings: Settings) -> list[Task]:
+    """A network beside people, where everything that people were shown is recorded in the same way."""
+    own = [each for each in run.traces if each.provenance.in_distribution and each.config.split != "train"]
+    groups: dict[tuple[object, ...], dict[str | None, TraceFile]] = {}
+    for each in sorted(own, key=lambda trace: trace.config.noise is not None):
+        if each.config.protocol in (None, "still"):
+            key = each.config.data, each.provenance.items, *how_recorded(each, noise=False)
+            groups.setdefault(key, {})[each.config.noise] = each
+
+    def compute(group: dict[str | None, TraceFile]) -> pd.DataFrame:
+        traces = {noise: each.load() for noise, each in group.items()}
+        return compare_with_people(
+            traces, count_answers(trials(settings.human)), data=settings.human_data, **settings.bootstrap
+        )
+
+    shown = [list(group.values()) for group in groups.values() if any(map(_is_gray, group))]
+    return [
+        Task(files[0].name, tuple(files), partial(compute, {each.config.noise: each for each in files}))
+        for files in shown
+    ]
+
+
+def _is_gray(noise: str | None) -> bool:
+    return noise is not None and noise.partition(":")[0] == "gray"
+
+
 def run_time_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     """Training time, which includes whatever else the machine did at the time."""
     last = last_metrics(run.folder) if len(run.runs) == 1 else None
@@ -222,10 +262,10 @@ def split_pairs(run: Analyzed, traces: Sequence[TraceFile]) -> list[tuple[TraceF
     return [(each, validation) for each, validation in pairs if each.config.split == "test" and validation]
 
 
-def how_recorded(trace: TraceFile) -> tuple[object, ...]:
-    """What traces of the same network, run in the same way, have in common."""
+def how_recorded(trace: TraceFile, noise: bool = True) -> tuple[object, ...]:
+    """What traces of the same network, run in the same way, have in common; with or without the noise."""
     config = trace.config
-    return config.kernel, config.schedule, config.noise, config.steps, trace.provenance.weights
+    return config.kernel, config.schedule, noise and config.noise, config.steps, trace.provenance.weights
 
 
 TASKS: dict[str, Callable[[Analyzed, Settings], list[Task]]] = {
@@ -237,5 +277,6 @@ TASKS: dict[str, Callable[[Analyzed, Settings], list[Task]]] = {
     "transient_noise": transient_noise_tasks,
     "learned_stopper": learned_stopper_tasks,
     "out_of_distribution": out_of_distribution_tasks,
+    "human": human_tasks,
     "run_time": run_time_tasks,
 }

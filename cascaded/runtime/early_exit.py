@@ -15,14 +15,15 @@ from cascaded.errors import InputError
 from cascaded.models.networks import Network
 from cascaded.runtime.result import EarlyExitResult
 
-if TYPE_CHECKING:  # importing the hub takes a second, and a `Cascade` does not need it
+if TYPE_CHECKING:  # importing the hub or torch.export takes a second, and a `Cascade` does not need it
+    from cascaded.cascade.convert.network import ConvertedModel
     from cascaded.hub.pretrained import Pretrained
 
 
 @torch.no_grad()
 def early_exit(
-    net: Network | Pretrained,
-    images: Shaped[Tensor, "batch channels height width"],
+    net: Network | ConvertedModel | Pretrained,
+    images: Shaped[Tensor, "batch ..."],
     threshold: float,
     *,
     normalized: bool = False,
@@ -35,8 +36,9 @@ def early_exit(
     Items with a prediction are removed from the batch: later steps compute the remaining ones only.
 
     Args:
-        net: A network in evaluation mode, such as one from `cascaded.load`.
-        images: Normalized floats for a `Cascade`; bytes, or floats from 0 to 1, for a `Pretrained`.
+        net: A network in evaluation mode, such as one from `cascaded.load` or a classifier from `cascaded.convert`.
+        images: Normalized floats for a `Cascade`; bytes, or floats from 0 to 1, for a `Pretrained`; the input tensor of
+            a converted model.
         threshold: Confidence (highest class probability) above which an item exits.
         normalized: For a `Pretrained`: the images are normalized already, as in `net(...)`.
         steps: Last step, at which all remaining items exit; by default the step at which the output is final.
@@ -49,7 +51,7 @@ def early_exit(
         raise InputError("the network is in training mode, which changes its batch statistics: call net.eval() first")
     if not 0 <= threshold <= 1:
         raise InputError(f"threshold is {threshold}: give a confidence from 0 to 1")
-    last = steps or (net.stages if schedule == "serial" else net.steps_to_settle(kernel or net.kernel))
+    last = steps or (net.serial_steps if schedule == "serial" else net.steps_to_settle(kernel or net.kernel))
     zeros = torch.zeros(len(images), dtype=torch.int64)
     result = EarlyExitResult(zeros, zeros.clone(), zeros.double())
     remaining = torch.arange(len(images))
@@ -72,7 +74,7 @@ def early_exit(
 
 
 def _unpacked(
-    net: Network | Pretrained, images: Tensor, normalized: bool, schedule: Schedule | None
+    net: Network | ConvertedModel | Pretrained, images: Tensor, normalized: bool, schedule: Schedule | None
 ) -> tuple[Network, Tensor, Schedule | None]:
     """The network itself, normalized images, and the schedule."""
     if not hasattr(net, "prepare"):  # networks may be compiled: their class is another one then
@@ -87,5 +89,5 @@ def full_pass(net: Network, images: Float[Tensor, "batch channels height width"]
     start = time.perf_counter()
     predictions = net.final_logits(images).argmax(dim=-1).cpu()
     total = time.perf_counter() - start
-    last, each = net.stages, torch.full((len(images),), total, dtype=torch.float64)
+    last, each = net.serial_steps, torch.full((len(images),), total, dtype=torch.float64)
     return EarlyExitResult(predictions, torch.full_like(predictions, last), each, total)

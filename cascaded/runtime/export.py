@@ -51,11 +51,7 @@ def export(
     if isinstance(net, Pretrained):
         inputs, schedule = inputs or net.inputs, net.schedule
         accuracy = net.accuracy if kernel in (None, net.net.kernel) else ()
-        net = cast("Cascade", net.net)
-    if not isinstance(net, Cascade):
-        raise InputError(
-            f"a {type(net).__name__} cannot be exported: give a Cascade, or a Pretrained from cascaded.load"
-        )
+        net = cast("Cascade", net.net)  # which is checked below
     inputs = _checked(net, inputs)
     schedule = schedule or chosen_schedule(None, net.heads)
     exporter = Exporter(net, kernel or net.kernel, inputs, schedule, accuracy)
@@ -65,6 +61,10 @@ def export(
 
 def _checked(net: Cascade, inputs: Inputs | None) -> Inputs:
     """The inputs of a network, checked."""
+    if not isinstance(net, Cascade):
+        raise InputError(
+            f"a {type(net).__name__} cannot be exported: give a Cascade, or a Pretrained from cascaded.load"
+        )
     if inputs is None:
         raise InputError(
             "a Cascade does not know its input size, normalization and classes, which an exported network needs: give "

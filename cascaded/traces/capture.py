@@ -149,7 +149,7 @@ def computed(stages: int, steps: int, batch: int) -> Float[Tensor, "time batch s
 
 def both_schedules(run: Trained, images: Tensor) -> tuple[Tensor, Tensor]:
     """Convergence of each block at every step under both schedules, as a mean over images."""
-    net, blocks = run.net, run.net.stages - 1
+    net, blocks = run.net, run.net.serial_steps - 1
     serial = computed(blocks + 1, blocks + 1, 1)[:, 0, 1:]
     if run.config.get_method().schedule == "serial":  # its normalization statistics are those of final features only
         return torch.zeros(0, blocks), serial

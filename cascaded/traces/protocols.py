@@ -59,7 +59,7 @@ def check_config(config: RecordingConfig) -> None:
 def resolve(run: Trained, config: RecordingConfig) -> RecordingConfig:
     """The configuration with schedule, kernel, steps and noise filled in for a network."""
     check_config(config)
-    net, stages = run.net, run.net.stages
+    net, stages = run.net, run.net.serial_steps
     schedule = chosen_schedule(config.schedule or run.config.get_method().schedule, net.heads)
     if schedule == "serial" and config.kernel not in ("osd", "none"):
         raise SerialKernelError(

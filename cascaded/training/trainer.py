@@ -131,7 +131,7 @@ class Trainer:
         """How many of the network's steps the loss is summed over: all for the TD loss, the last one for CE."""
         if not isinstance(self.method.loss, TD):
             return 1
-        return self.net.stages if self.method.schedule == "serial" else self.net.settle_steps
+        return self.net.serial_steps if self.method.schedule == "serial" else self.net.settle_steps
 
     def validate(self) -> list[float] | None:
         """Validation accuracy per step, if there are validation images, in the main process."""

@@ -121,10 +121,13 @@ def _export(model: nn.Module, call: Call) -> ExportedProgram:
         try:
             return torch.export.export(model, call.args, call.kwargs, strict=False)
         except Exception as error:
-            raise InputError(
-                f"torch.export cannot capture {type(model).__name__} ({first_line(error).rstrip('. ')}): remove "
-                "branches on the values of tensors, and give use_cache=False to a Hugging Face model"
-            ) from error
+            reason = first_line(error).split(". ")[0].strip()
+            fix = (
+                "set use_cache=False in its configuration"
+                if "Cache" in reason
+                else ("compute everything with torch operations, without branches on the values of tensors")
+            )
+            raise InputError(f"torch.export cannot capture {type(model).__name__} ({reason}): {fix}") from error
 
 
 def _shapes(model: nn.Module, call: Call) -> dict[str, Any]:

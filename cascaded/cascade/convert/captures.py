@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, fx, nn
 from torch.utils import _pytree as pytree
 
-from cascaded.cascade.convert.capture import Call, choose_output
+from cascaded.cascade.convert.capture import Call, capture, choose_output
 from cascaded.cascade.convert.checks import check_final, run_checked, unchanged
+from cascaded.cascade.convert.choose import Choice, chosen_joins
 from cascaded.cascade.convert.graph import batch_axis
 from cascaded.cascade.convert.randomness import is_drawn
 from cascaded.cascade.convert.run import Run, to_film
@@ -19,6 +20,20 @@ from cascaded.cascade.convert.segments import Plan
 from cascaded.cascade.convert.statistics import Clock, StepStatistics
 from cascaded.cascade.film import Film
 from cascaded.cascade.kernels import OneStepDelay
+from cascaded.errors import InputError
+
+Start = Literal["empty", "rest"]
+How = Literal["auto", "fold", "loop"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a conversion: see `convert`."""
+
+    choice: Choice
+    start: Start
+    output: str | int | None
+    run: How
 
 
 @dataclass
@@ -82,28 +97,50 @@ def input_films(plan: Plan, call: Call, steps: int, films: dict[int, Tensor] | N
     return found
 
 
-def checked(
-    net: nn.Module, model: nn.Module, plan: Plan, call: Call, output: str | int | None, statistics: StepStatistics
+def make_plan(model: nn.Module, call: Call, options: Options) -> Plan:
+    """Capture a model for a call, and find what is delayed."""
+    with torch.inference_mode(False), torch.enable_grad():
+        captured = capture(model, call, options.output)
+    joins = chosen_joins(captured, options.choice, type(model).__name__)
+    return Plan(captured, joins, options.start == "rest")
+
+
+def make_ready(
+    net: nn.Module, model: nn.Module, plan: Plan, call: Call, options: Options, statistics: StepStatistics
 ) -> Ready:
-    """Run two different inputs, one after the other, frame by frame: compare with the model, and with folded frames."""
+    """Check a plan, and decide which segments run on several steps at once."""
+    looped = check_plan(net, model, plan, call, options.output, statistics)
+    if options.run == "loop":
+        looped = {k: f"{segment.place}: run='loop'" for k, segment in enumerate(plan.moving)}
+    elif options.run == "fold" and looped:
+        reason = next(iter(looped.values()))
+        raise InputError(f"time cannot be folded into the batch at {reason}; use run='auto', which loops there")
+    return Ready(plan, looped)
+
+
+def check_plan(
+    net: nn.Module, model: nn.Module, plan: Plan, call: Call, output: str | int | None, statistics: StepStatistics
+) -> dict[int, str]:
+    """Run two different inputs, one after the other, frame by frame: compare with the model, and with folded frames.
+
+    Returns:
+        The segments that cannot be folded, and why.
+    """
     call = call.widened()
     turned = call.map(lambda leaf: leaf.roll(1, call.batch_dim))
-    frames = {
-        k: torch.stack(pair)
-        for k, pair in enumerate(zip(call.leaves(), turned.leaves(), strict=True))
-        if call.batched(pair[0])
-    }
+    pairs = enumerate(zip(call.leaves(), turned.leaves(), strict=True))
+    frames = {position: torch.stack(pair) for position, pair in pairs if call.batched(pair[0])}
     steps = int(plan.steps_to_settle(OneStepDelay())) + 1
     with unchanged(net):
         torch.manual_seed(0)
         values = start_values(plan, model, call, statistics)
         films = input_films(plan, call, steps, frames)
         run = Run(plan, values, films, call.batch, steps, 2, OneStepDelay(), statistics, set())
-        looped = run_checked(run)
-        torch.manual_seed(0)
-        expected = choose_output(model(*turned.args, **turned.kwargs), output)
-        check_final(model, run.result()[-1], expected)
-    return Ready(plan, looped)
+        looped, final = run_checked(run), run.result()[-1]
+        if final.device.type == "cpu" or not draws(plan):  # on other devices fused attention draws in another order
+            torch.manual_seed(0)
+            check_final(model, final, choose_output(model(*turned.args, **turned.kwargs), output))
+    return looped
 
 
 def draws(plan: Plan) -> bool:

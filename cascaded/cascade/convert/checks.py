@@ -21,7 +21,7 @@ from cascaded.errors import InputError
 def unchanged(net: nn.Module) -> Iterator[None]:
     """Compute without gradients, without moving buffers and without advancing the random generators."""
     saved = [(buffer, buffer.clone()) for buffer in net.buffers()]
-    with torch.no_grad(), torch.random.fork_rng():
+    with torch.no_grad(), torch.random.fork_rng(list(range(torch.cuda.device_count()))):
         yield
         for buffer, value in saved:
             buffer.copy_(value)

@@ -39,10 +39,12 @@ def chosen_joins(captured: Captured, choice: Choice, model: str) -> list[Join]:
     else:
         dropped = _known(choice.exclude, names)
     joins = [join for name, join in names.items() if name in kept and name not in dropped]
-    if not joins:
+    if found and not joins:
+        raise InputError(f"all {len(found)} skip connections of {model} are excluded: keep at least one")
+    if not found:
         raise InputError(
-            f"{model} has no skip connection to delay among {len(found)} that were found: a cascade needs a sum or a "
-            "concatenation of a layer's input and output, or layers chosen with joins="
+            f"{model} has no skip connection: a cascade needs sums or concatenations of a layer's input and output, so "
+            "add skip connections to the model"
         )
     return joins
 

@@ -109,5 +109,5 @@ def _check_buffers(program: ExportedProgram) -> None:
         if not name.endswith("num_batches_tracked"):
             raise InputError(
                 f"the model keeps state in {name}, but a cascade computes some layers more than once per call: update "
-                "it outside of forward, or convert the model in evaluation mode"
+                "it outside of forward"
             )

@@ -1,57 +1,33 @@
-"""`convert`: any torch model with skip connections as a cascaded network."""
+"""A converted model: all steps at once, or one at a time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from cascaded.cascade.convert.capture import Call, capture
-from cascaded.cascade.convert.captures import Ready, checked, input_films, signature, start_values
-from cascaded.cascade.convert.choose import Choice, chosen_joins
+from cascaded.cascade.convert.capture import Call, choose_output
+from cascaded.cascade.convert.captures import (
+    Options,
+    Ready,
+    input_films,
+    make_plan,
+    make_ready,
+    signature,
+    start_values,
+)
 from cascaded.cascade.convert.run import Run
 from cascaded.cascade.convert.segments import Plan
 from cascaded.cascade.convert.serial import serial_outputs, serial_state_step
 from cascaded.cascade.convert.state import GraphState, check_graph_state
 from cascaded.cascade.convert.statistics import StepStatistics, norm_layers
 from cascaded.cascade.convert.step import Stepper, why_fixed
+from cascaded.cascade.convert.table import format_table, join_infos
 from cascaded.cascade.inputs import Schedule, check_steps, chosen_schedule
-from cascaded.cascade.kernels import Kernel, OneStepDelay
+from cascaded.cascade.kernels import Kernel
 from cascaded.errors import InputError
-
-Start = Literal["empty", "rest"]
-How = Literal["auto", "fold", "loop"]
-
-
-@dataclass(frozen=True)
-class JoinInfo:
-    """A skip connection of a converted model.
-
-    Attributes:
-        name: Its name, for `joins=` and `exclude=`: the module that it is in.
-        kind: `identity`, `projected`, `gated`, `concat` or `layer`.
-        settles: The step at which it reaches its final value, for a still input and a one-step delay.
-        source: File, line and text of the source code.
-    """
-
-    name: str
-    kind: str
-    settles: int
-    source: str
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of a conversion: see `convert`."""
-
-    choice: Choice
-    start: Start
-    output: str | int | None
-    run: How
 
 
 class ConvertedModel(nn.Module):
@@ -62,6 +38,7 @@ class ConvertedModel(nn.Module):
         joins: Its skip connections.
         statistics: Statistics of batch norms at the steps before the final one.
         kernel: Default delay kernel.
+        serial_steps: Number of steps under the serial schedule.
     """
 
     def __init__(self, model: nn.Module, example: Call, options: Options, kernel: Kernel):
@@ -70,13 +47,13 @@ class ConvertedModel(nn.Module):
         self.training = model.training
         # structure and shapes of the example, without its values
         self.form = example.with_leaves([x.to("meta") if isinstance(x, Tensor) else x for x in example.leaves()])
-        plan = self._capture(example)
+        plan = make_plan(model, example, options)
         layers = norm_layers(plan.keys, plan.captured.state)
         self.statistics = StepStatistics(model, {name: plan.keys[node].stage for name, node in layers.items()})
-        self.joins = _infos(plan)
-        self.final_stage = plan.final_stage
+        self.joins = join_infos(plan)
+        self.serial_steps = plan.final_stage
         self._captures: dict[Hashable, Ready] = {}
-        self._keep(example, self._check(example, plan))
+        self._add(plan, example)
 
     # --- all steps at once
 
@@ -147,10 +124,7 @@ class ConvertedModel(nn.Module):
             )
         ready = self.ready(call)
         stepper = Stepper(ready.plan, kernel, self.statistics, why_fixed(ready.plan, ready.looped))
-        if state is None:
-            values = start_values(ready.plan, self.model, call, self.statistics)
-        else:
-            values = start_values(ready.plan, self.model, call, self.statistics, still=False)
+        values = start_values(ready.plan, self.model, call, self.statistics, still=state is None)
         nodes = dict(zip(ready.plan.captured.inputs, call.leaves(), strict=True))
         if serially:
             return serial_state_step(stepper, nodes, values, call.batch, state)
@@ -162,6 +136,11 @@ class ConvertedModel(nn.Module):
         """The model itself, without time: its output equals the final step."""
         return self.model
 
+    def final_logits(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The output of the last step, at the cost of one ordinary pass."""
+        call = self._call(args, kwargs)
+        return choose_output(self.model(*call.args, **call.kwargs), self.options.output)
+
     # --- what was found
 
     @property
@@ -171,21 +150,16 @@ class ConvertedModel(nn.Module):
 
     def steps_to_settle(self, kernel: Kernel) -> int:
         """`settle_steps` for another kernel."""
-        delays = self.final_stage - 1
+        delays = self.serial_steps - 1
         extra = kernel.memory if self.options.start == "rest" else 0
         steps = 1 + kernel.lag * delays + (kernel.memory * delays if delays else 0) + extra
         if math.isinf(steps):
             raise InputError(f"{kernel} converges only in the limit: give steps, e.g. steps=70 for alpha 0.9")
-        return max(int(steps), self.final_stage)
+        return max(int(steps), self.serial_steps)
 
     def table(self) -> str:
         """The skip connections, one per line: name, kind, step of the final value, source."""
-        rows = [("skip connection", "kind", "final at step", "source")]
-        rows += [(join.name, join.kind, str(join.settles), join.source) for join in self.joins]
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        lines = ["  ".join([*(f"{row[k]:{widths[k]}}" for k in range(3)), row[3]]) for row in rows]
-        reasons = {reason for ready in self._captures.values() for reason in ready.looped.values()}
-        return "\n".join(lines + [f"computed step by step: {reason}" for reason in sorted(reasons)])
+        return format_table(self.joins, (each for ready in self._captures.values() for each in ready.looped.values()))
 
     # --- captures
 
@@ -195,32 +169,17 @@ class ConvertedModel(nn.Module):
             known = self._captures.get(signature(self.model, call, any_batch))
             if known is not None:
                 return known
-        plan = self._capture(call)
-        found = [(join.name, join.kind, join.settles) for join in _infos(plan)]
-        if found != [(join.name, join.kind, join.settles) for join in self.joins]:
+        plan = make_plan(self.model, call, self.options)
+        if [join.form for join in join_infos(plan)] != [join.form for join in self.joins]:
             raise InputError(
                 f"for these inputs or in this mode {type(self.model).__name__} has other skip connections than at "
                 "conversion: convert it again with such an example"
             )
-        return self._keep(call, self._check(call, plan))
+        return self._add(plan, call)
 
-    def _capture(self, call: Call) -> Plan:
-        options, name = self.options, type(self.model).__name__
-        with torch.inference_mode(False), torch.enable_grad():
-            captured = capture(self.model, call, options.output)
-        return Plan(captured, chosen_joins(captured, options.choice, name), options.start == "rest")
-
-    def _check(self, call: Call, plan: Plan) -> Ready:
-        ready = checked(self, self.model, plan, call, self.options.output, self.statistics)
-        if self.options.run == "loop":
-            ready.looped = {k: f"{segment.place}: run='loop'" for k, segment in enumerate(plan.moving)}
-        elif self.options.run == "fold" and ready.looped:
-            reason = next(iter(ready.looped.values()))
-            raise InputError(f"time cannot be folded into the batch at {reason}; use run='auto', which loops there")
-        return ready
-
-    def _keep(self, call: Call, ready: Ready) -> Ready:
-        self._captures[signature(self.model, call, ready.plan.captured.any_batch)] = ready
+    def _add(self, plan: Plan, call: Call) -> Ready:
+        ready = make_ready(self, self.model, plan, call, self.options, self.statistics)
+        self._captures[signature(self.model, call, plan.captured.any_batch)] = ready
         return ready
 
     def __getstate__(self) -> dict[str, Any]:
@@ -254,55 +213,3 @@ class ConvertedModel(nn.Module):
         assert state is not None
         tensors = iter(state.frames)
         return self.form.with_leaves([next(tensors)[-1] if isinstance(x, Tensor) else x for x in self.form.leaves()])
-
-
-def _infos(plan: Plan) -> list[JoinInfo]:
-    joins = [join for join in plan.joins if join.node in plan.keys]
-    return [JoinInfo(join.name, join.kind, plan.keys[join.node].stage, join.place.line) for join in joins]
-
-
-def convert(
-    model: nn.Module,
-    example: Any,
-    *,
-    joins: str | list[str] | tuple[str, ...] = "auto",
-    exclude: str | list[str] | tuple[str, ...] = (),
-    start: Start = "empty",
-    output: str | int | None = None,
-    kernel: Kernel | None = None,
-    batch_dim: int = 0,
-    run: How = "auto",
-) -> ConvertedModel:
-    """A cascaded network with the parameters of a model: an output at every step, the last of which is the model's.
-
-    The branch beside every skip connection is delayed by one step. The model itself is not changed, and the final step
-    is compared with its output.
-
-    Args:
-        model: Any torch module with skip connections that `torch.export` can capture.
-        example: Inputs: a tensor, a tuple of arguments, or a dict of keyword arguments. Calls may have other batch
-            sizes; other shapes are captured when they first occur.
-        joins: `auto` for all skip connections; a regular expression of module names, to delay these modules as whole
-            layers; or names from `table()`.
-        exclude: Names from `table()` that are not delayed, or a regular expression of such names.
-        start: What delay lines contain at first: `empty`, nothing; `rest`, what branches compute while nothing comes
-            out of the layers before the first skip connection, as in our ResNets.
-        output: The predicted tensor, if the model returns several: a field or an index; `logits` by default.
-        kernel: Default delay kernel; one step by default.
-        batch_dim: The axis of the inputs that is the batch.
-        run: How several steps of a layer are computed: `fold`, in one call, with time in the batch; `loop`, one after
-            another; `auto`, folded where both give the same results, which is tried.
-    """
-    if not isinstance(model, nn.Module):
-        raise InputError(f"model is a {type(model).__name__}: give a torch.nn.Module")
-    for name, given, known in (("start", start, ("empty", "rest")), ("run", run, ("auto", "fold", "loop"))):
-        if given not in known:
-            raise InputError(f"{name} is {given!r}: give one of {', '.join(known)}")
-    args = () if isinstance(example, Mapping) else tuple(example) if isinstance(example, tuple | list) else (example,)
-    kwargs = dict(example) if isinstance(example, Mapping) else {}
-    choice = Choice(
-        joins if isinstance(joins, str) else tuple(joins), exclude if isinstance(exclude, str) else tuple(exclude)
-    )
-    return ConvertedModel(
-        model, Call(args, kwargs, batch_dim), Options(choice, start, output, run), kernel or OneStepDelay()
-    )

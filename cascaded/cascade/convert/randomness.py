@@ -38,11 +38,7 @@ def draw_once(graph: fx.Graph) -> None:
 def check_drawn_once(nodes: list[fx.Node]) -> None:
     """Refuse operations that would draw again at every step: `nodes` are those that are computed at every step."""
     for node in nodes:
-        tags = getattr(node.target, "tags", ())
-        drawn = torch.Tag.nondeterministic_seeded in tags and "attention" not in op_name(node)
-        if op_name(node) in RECURRENT:
-            drawn = bool(node.args[5]) and bool(node.args[6])
-        if drawn:
+        if is_drawn(node):
             raise InputError(
                 f"{place(node)} draws new random numbers at every step, so that the output would never become final: "
                 "use nn.Dropout instead, or convert the model in evaluation mode"
@@ -50,8 +46,13 @@ def check_drawn_once(nodes: list[fx.Node]) -> None:
 
 
 def is_drawn(node: fx.Node) -> bool:
-    """Whether a node without inputs holds random numbers."""
-    return node.target is draw_mask or torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+    """Whether an operation draws random numbers."""
+    name = op_name(node)
+    if name in RECURRENT:  # dropout between layers
+        return bool(node.args[5]) and bool(node.args[6])
+    tagged = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+    # attention is tagged for its dropout, which has become a mask
+    return name == "draw_mask" or (tagged and "attention" not in name)
 
 
 def blank(ones: Tensor) -> Tensor:

@@ -13,8 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from cascaded.cascade.convert.code import Delay, Take
 from cascaded.cascade.convert.graph import batch_axis, zeros
-from cascaded.cascade.convert.segments import Delay, Plan, Segment, Take
+from cascaded.cascade.convert.segments import Plan, Segment
 from cascaded.cascade.convert.statistics import Clock, StepStatistics
 from cascaded.cascade.film import Film
 from cascaded.cascade.kernels import Kernel
@@ -164,7 +165,7 @@ def rest_values(
         if segment.key.behind_stem:
             taken = [values[s] if delay is Delay.NONE else zeros(s, batch) for s, delay in segment.takes]
             values.update(zip(segment.gives, segment(taken, batch, Clock(statistics, 0)), strict=True))
-    return {source: values[source] for source, _ in plan.delayed}
+    return {source: values[source] for source, _ in plan.delayed if source in values}
 
 
 def _folded(source: fx.Node, value: Any, frames: int) -> Any:

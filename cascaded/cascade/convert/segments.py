@@ -11,48 +11,21 @@ that it depends on, and a segment is computed for all its steps at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, fx
 
 from cascaded.cascade.convert.capture import Captured
+from cascaded.cascade.convert.code import Delay, SegmentCode, Take
 from cascaded.cascade.convert.flow import Flow
-from cascaded.cascade.convert.graph import (
-    Place,
-    at_batch,
-    is_in_place,
-    is_number,
-    ones,
-    op_name,
-    place,
-    symbols,
-    value,
-)
+from cascaded.cascade.convert.graph import Place, is_in_place, is_number, op_name, place, symbols, value
 from cascaded.cascade.convert.joins import Join
-from cascaded.cascade.convert.randomness import blank, check_drawn_once, draw_mask, is_drawn
-from cascaded.cascade.convert.statistics import Clock, layer_of, normalize
+from cascaded.cascade.convert.randomness import check_drawn_once, is_drawn
+from cascaded.cascade.convert.statistics import Clock
 from cascaded.cascade.kernels import Kernel
 from cascaded.errors import InputError
-
-
-class Delay(Enum):
-    """What happens on an edge."""
-
-    NONE = "none"
-    BRANCH = "branch"  # the whole kernel
-    STEM = "stem"  # the kernel without its lag: step 0, the initial state, was that
-
-
-class Take(NamedTuple):
-    """A value that a segment gets from outside."""
-
-    source: fx.Node
-    delay: Delay
 
 
 class Key(NamedTuple):
@@ -175,7 +148,7 @@ class Plan:
                 if not self._is_remade(source) and (source not in inside or take.delay is not Delay.NONE):
                     takes[take] = None
         gives = [node for node in nodes if self._is_given(node, inside)]
-        module = self._module(nodes, list(takes), gives)
+        module = SegmentCode(self.captured, self.delay, list(takes)).module(nodes, gives)
         return Segment(key, tuple(nodes), tuple(takes), tuple(gives), module)
 
     def _is_given(self, node: fx.Node, inside: set[fx.Node]) -> bool:
@@ -203,60 +176,7 @@ class Plan:
                 found.add(node)
         return {node for node in found if any(symbols(size) for size in value(node).shape)}
 
-    # --- code
-
-    def _module(self, nodes: list[fx.Node], takes: list[Take], gives: list[fx.Node]) -> fx.GraphModule:
-        """The segment as a function: takes, number of items and steps to gives."""
-        graph = fx.Graph()
-        taken = {take: graph.placeholder(f"{take.source.name}_{take.delay.value}") for take in takes}
-        batch, clock = graph.placeholder("batch_size"), graph.placeholder("clock")
-        made: dict[fx.Node, fx.Node] = {}
-
-        def argument(source: fx.Node, user: fx.Node) -> fx.Node:
-            take = Take(source, self.delay(source, user))
-            if take in taken:
-                return taken[take]
-            if source not in made:
-                made[source] = self._remake(graph, source, batch, argument)
-            return made[source]
-
-        for node in nodes:
-            made[node] = self._copy(graph, node, batch, clock, argument)
-        graph.output(tuple(made[node] for node in gives))
-        return fx.GraphModule(self.captured.root, graph)
-
-    def _copy(self, graph: fx.Graph, node: fx.Node, batch: fx.Node, clock: fx.Node, argument: Any) -> fx.Node:
-        """A node of the segment's graph; batch norms get the steps, masks their shape."""
-        args, kwargs = fx.map_arg((node.args, node.kwargs), lambda source: argument(source, node))
-        if op_name(node) == "batch_norm":
-            return graph.call_function(normalize, (clock, layer_of(node, self.captured.state), *args), kwargs)
-        if node.target in (blank, draw_mask):
-            args = (graph.call_function(_ones(node), (batch,)), *args)
-        return graph.call_function(cast("Callable[..., Any]", node.target), args, kwargs)
-
-    def _remake(self, graph: fx.Graph, node: fx.Node, batch: fx.Node, argument: Any) -> fx.Node:
-        """A size, a tensor made of sizes, or a sub-graph."""
-        if node.op == "get_attr":
-            return graph.get_attr(str(node.target))
-        if isinstance(value(node), torch.SymInt):
-            return graph.call_function(_size(value(node).node.expr), (batch,))
-        return self._copy(graph, node, batch, batch, argument)
-
     def steps_to_settle(self, kernel: Kernel) -> float:
         """The step at which the output for a still input is final."""
         output = self.captured.output
         return next(each for each in self.moving if output in each.gives).distinct(kernel)
-
-
-def _size(expression: Any) -> Any:
-    def size(batch: int) -> int:
-        return at_batch(expression, batch)
-
-    return size
-
-
-def _ones(node: fx.Node) -> Any:
-    def ones_for(batch: int) -> Tensor:
-        return ones(node, batch)
-
-    return ones_for

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from cascaded.cascade.convert.code import Delay
 from cascaded.cascade.convert.graph import batch_axis, zeros
-from cascaded.cascade.convert.segments import Delay, Plan, Segment
+from cascaded.cascade.convert.segments import Plan, Segment
 from cascaded.cascade.convert.state import SERIAL, GraphState
 from cascaded.cascade.convert.statistics import Clock, StepStatistics
 from cascaded.cascade.convert.step import Stepper

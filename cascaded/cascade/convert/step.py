@@ -12,9 +12,10 @@ from typing import Any
 
 from torch import Tensor, fx
 
+from cascaded.cascade.convert.code import Delay, Take
 from cascaded.cascade.convert.graph import batch_axis, shape_at, value, zeros
 from cascaded.cascade.convert.run import frame_at, rest_values, to_film
-from cascaded.cascade.convert.segments import Delay, Plan, Segment, Take
+from cascaded.cascade.convert.segments import Plan, Segment
 from cascaded.cascade.convert.state import GraphState
 from cascaded.cascade.convert.statistics import Clock, StepStatistics
 from cascaded.cascade.kernels import Kernel

@@ -1,0 +1,34 @@
+"""`cascaded bench --runtime`: what is timed, and how variants are compared."""
+
+import json
+
+import pytest
+
+from cascaded.bench.runtime import COMPARED, RuntimeSetting, median_ratio, time_runtime
+from cascaded.cli.bench import bench
+
+pytest.importorskip("onnx", reason="exporting needs the extra `export`")
+pytest.importorskip("onnxruntime", reason="running exported networks needs the extra `export`")
+
+
+def test_a_ratio_is_the_median_over_rounds_not_a_ratio_of_medians():
+    assert median_ratio([1.0, 10.0, 3.0], [1.0, 2.0, 1.0]) == 3.0
+
+
+def test_every_variant_runs_once_per_round():
+    times = time_runtime(RuntimeSetting(2, 3, 1, image_size=16), rounds=4)
+    assert times.rounds == 4
+    assert times.ratios.keys() == times.cpu_ratios.keys() == COMPARED.keys()
+    assert {name for pair in COMPARED.values() for name in pair} == times.milliseconds.keys()
+    assert min([*times.ratios.values(), *times.cpu_ratios.values(), *times.milliseconds.values()]) > 0
+
+
+def test_all_settings_are_printed_and_written(tmp_path, capsys):
+    file = tmp_path / "bench.json"
+    bench(width=(2,), batch_size=(1, 2), image_size=16, repeats=1, runtime=True, json=file)
+    out = capsys.readouterr().out
+    assert "ratios of times" in out
+    written = json.loads(file.read_text())
+    settings = [(each["setting"]["batch_size"], each["setting"]["threads"]) for each in written["runtime"]]
+    assert settings == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert written["onnxruntime"]
