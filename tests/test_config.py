@@ -87,7 +87,7 @@ def test_only_what_differs_from_the_recipe_is_on_the_command_line():
         ({"color": 1}, "unknown key color: written by a newer version"),
         ({"epochs": "3"}, "Expected `int`, got `str` - at `\\$.epochs`"),
         ({"epochs": True}, "Expected `int`, got `bool`"),
-        ({"arch": "resnet19"}, "Invalid enum value 'resnet19'"),
+        ({"arch": "resnet19"}, "there is no architecture 'resnet19': did you mean resnet18"),
         ({"fold": [3, 2]}, "fold is \\(3, 2\\)"),
         ({"lr": float("nan")}, "lr is nan"),
     ],

@@ -19,10 +19,10 @@ ROOMS = [  # each imports from those before it alone
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
     "cascade": 2_680,
-    "models": 370,
+    "models": 570,
     "losses": 200,
     "data": 1_860,
-    "training": 1_660,
+    "training": 1_730,
     "traces": 1_130,
     "analysis": 1_380,
     "results": 940,

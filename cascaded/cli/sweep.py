@@ -21,7 +21,7 @@ from cascaded.files import check_writable
 from cascaded.progress import print_line, table, wide_console
 from cascaded.shell import help_default, program
 from cascaded.traces.config import RecordingConfig
-from cascaded.training.config import DEFAULT_EXECUTION, FITTED, RECIPES, ExecutionConfig, RecipeName, RunConfig
+from cascaded.training.config import DEFAULT_EXECUTION, FITTED, ExecutionConfig, RecipeName, RunConfig, recipe_for
 from cascaded.training.method import MethodName
 from cascaded.training.runs import has_config, is_done, read_config
 from cascaded.training.sweep import Job, plan
@@ -141,7 +141,7 @@ def _record_folds(jobs: Sequence[Job], recording: RecordingConfig, device: str) 
 
 def prepare(words: Sequence[str]) -> Callable[..., None]:
     """The command with the defaults of the recipe that its words name."""
-    recipe = RECIPES.get(value_of(words, "--recipe") or "laptop", RECIPES["laptop"])
+    recipe = recipe_for(value_of(words, "--recipe"), value_of(words, "--arch"))
     shared = SharedConfig(**{field.name: getattr(recipe, field.name) for field in fields(RunConfig)})
     return partial(sweep, config=shared, given=given_in(words))
 

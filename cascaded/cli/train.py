@@ -17,7 +17,15 @@ from tyro.constructors import PrimitiveConstructorSpec
 from cascaded.cli.usage import value_of
 from cascaded.errors import InputError
 from cascaded.shell import help_default, program
-from cascaded.training.config import DEFAULT_EXECUTION, FITTED, RECIPES, ExecutionConfig, RecipeName, RunConfig
+from cascaded.training.config import (
+    DEFAULT_EXECUTION,
+    FITTED,
+    RECIPES,
+    ExecutionConfig,
+    RecipeName,
+    RunConfig,
+    recipe_for,
+)
 from cascaded.training.runs import CONFIG, has_config, read_config, resolve_init, resume_command, run_to_resume
 
 OUT = Path("runs/run")
@@ -96,7 +104,7 @@ def prepare(words: Sequence[str]) -> Callable[..., None]:
     resumed, recipe = _resumed(words), value_of(words, "--recipe")
     if resumed is not None and recipe is not None:
         raise InputError(f"--recipe is {recipe}, and a run that is resumed has its own: leave --recipe out")
-    config = read_config(resumed) if resumed is not None else RECIPES.get(recipe or "laptop", RECIPES["laptop"])
+    config = read_config(resumed) if resumed is not None else recipe_for(recipe, value_of(words, "--arch"))
     return partial(train, config=config, resumed=resumed, given=given_in(words))
 
 

@@ -67,7 +67,7 @@ def model_card(
         class_names=class_names(file.inputs.classes),
         shape=f"{shape[0]} x {shape[1]} x {shape[2]}",
         pretrained=bool(config.init_from),
-        small=config if config.width < RECIPES["paper"].width or config.epochs < RECIPES["paper"].epochs else None,
+        small=config if is_smaller(config, RECIPES["paper"]) else None,
         paper=RECIPES["paper"],
         command=train_command(config),
         version=__version__,
@@ -80,6 +80,13 @@ def model_name(config: RunConfig) -> str:
     return display_name(config.method, loss.knots[-1] if isinstance(loss, TD) else None)
 
 
+def is_smaller(config: RunConfig, paper: RunConfig) -> bool:
+    """Whether a ResNet or DenseNet is narrower than the paper's, or was trained for fewer epochs."""
+    if config.width is None or paper.width is None or config.is_converted:
+        return False
+    return config.width < paper.width or config.epochs < paper.epochs
+
+
 def facts(file: RunFile, parameters: int) -> list[tuple[str, str]]:
     """What a network is and how it was trained: a name and a value each."""
     config, inputs = file.config, file.inputs
@@ -87,7 +94,7 @@ def facts(file: RunFile, parameters: int) -> list[tuple[str, str]]:
     pool = "" if config.pool is None else ", max-pool" if config.pool else ", no max-pool"
     values: list[tuple[str, Any]] = [
         ("method", f"{model_name(config)} (`{config.method}`)"),
-        ("architecture", f"{config.arch}, width {config.width}{pool}, {parameters:,} parameters"),
+        ("architecture", f"{config.network}{pool}, {parameters:,} parameters"),
         ("data", config.data),
         ("input", " x ".join(map(str, inputs.shape))),
         ("classes", f"{len(inputs.classes)}: {class_names(inputs.classes)}"),

@@ -15,16 +15,16 @@ from torch import Tensor, nn
 
 from cascaded.cascade.inputs import Schedule
 from cascaded.cascade.kernels import Kernel
-from cascaded.cascade.network import Cascade
 from cascaded.data.augment import normalize
 from cascaded.errors import InputError
 from cascaded.files import write_json, write_whole
 from cascaded.hub.card import TAGS, model_card
 from cascaded.hub.locate import download, locate, path_of
 from cascaded.hub.similarity import check_outputs, check_weights
+from cascaded.models.networks import Network
 from cascaded.training.config import RunConfig
 from cascaded.training.inputs import Inputs, describe_shape
-from cascaded.training.load import build, check_range, load_run, load_weights
+from cascaded.training.load import build, check_range, code_refused, load_run, load_weights
 from cascaded.training.run_file import CONFIG, WEIGHTS, RunFile
 from cascaded.training.runs import last_metrics, read_run_file
 
@@ -63,7 +63,7 @@ class Pretrained(
         accuracy: Test accuracy per step; empty if not known. Set it again after further training.
     """
 
-    net: Cascade
+    net: Network
 
     def __init__(
         self,
@@ -74,6 +74,11 @@ class Pretrained(
         made_with: Mapping[str, str] | None = None,
     ):
         super().__init__()
+        if config.is_code:
+            raise InputError(
+                f"arch is {config.arch}, and a saved network never imports code: share your code, and the weights of "
+                "load_run(folder).net.serial()"
+            )
         self.config, self.inputs, self.accuracy = config, inputs, tuple(map(float, accuracy))
         self.images, self.made_with = images, dict(made_with or {})
         self.net = build(config, len(inputs.classes), torch.Size(inputs.shape))
@@ -86,7 +91,10 @@ class Pretrained(
         Args:
             folder: A run folder, such as `runs/td0/0`, or a folder that `save_pretrained` wrote.
         """
-        run, file = load_run(folder), read_run_file(Path(folder))
+        file = read_run_file(Path(folder))
+        if file.config.is_code:  # before anything is imported
+            raise code_refused(Path(folder), file.config)
+        run = load_run(folder)
         last = last_metrics(Path(folder)) or {}
         measured = last.get("test") if last.get("step") == run.step else None
         pretrained = cls(file.config, file.inputs, measured or file.accuracy, file.images, file.made_with)
@@ -94,7 +102,7 @@ class Pretrained(
         return pretrained
 
     @classmethod
-    def of(cls, net: Cascade, config: RunConfig, inputs: Inputs, accuracy: Sequence[float] = ()) -> Pretrained:
+    def of(cls, net: Network, config: RunConfig, inputs: Inputs, accuracy: Sequence[float] = ()) -> Pretrained:
         """A copy of a network that was trained in the user's own loop, to be saved and shared.
 
         Args:
@@ -105,7 +113,7 @@ class Pretrained(
         """
         pretrained = cls(config, inputs, accuracy)
         heads, shape = pretrained.net.heads, describe_shape(inputs.shape)
-        expected = f"{config.arch} of width {config.width}, {heads} heads, {len(inputs.classes)} classes and {shape}"
+        expected = f"{config.network}, {heads} heads, {len(inputs.classes)} classes and {shape}"
         check_weights(net, pretrained.net, expected)
         load_weights(pretrained.net, net.state_dict(), config)
         check_outputs(net, pretrained.net, inputs.shape, pretrained.schedule)

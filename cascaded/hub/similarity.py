@@ -7,11 +7,11 @@ from copy import deepcopy
 import torch
 
 from cascaded.cascade.inputs import Schedule
-from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
+from cascaded.models.networks import Network
 
 
-def check_weights(net: Cascade, built: Cascade, expected: str) -> None:
+def check_weights(net: Network, built: Network, expected: str) -> None:
     """Refuse a network whose weights have other names or shapes than those of its configuration.
 
     Args:
@@ -29,7 +29,7 @@ def check_weights(net: Cascade, built: Cascade, expected: str) -> None:
 
 
 @torch.no_grad()
-def check_outputs(net: Cascade, built: Cascade, shape: tuple[int, ...], schedule: Schedule) -> None:
+def check_outputs(net: Network, built: Network, shape: tuple[int, ...], schedule: Schedule) -> None:
     """Refuse a network with the same weights but other outputs: pooling, norms and kernels are not in the weights.
 
     Args:

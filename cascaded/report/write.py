@@ -166,7 +166,7 @@ def _run(run: Path) -> dict[str, str]:
         "run": run.as_posix(),
         "accuracy": METRICS["accuracy"].format(accuracy[-1]) if accuracy else "",
         "data": Path(config.data).name,
-        "architecture": f"{config.arch}, width {config.width}",
+        "architecture": config.network,
         "seed": str(config.seed),
         "epochs": f"{last['epoch']} of {config.epochs}" if last and not is_done(run) else str(config.epochs),
         "training time": minutes(last["seconds"]) if "seconds" in last else "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from jaxtyping import Float, Shaped
@@ -11,8 +11,8 @@ from torch import Tensor
 
 from cascaded.cascade.inputs import Schedule, check_steps
 from cascaded.cascade.kernels import Kernel
-from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
+from cascaded.models.networks import Network
 from cascaded.runtime.result import EarlyExitResult
 
 if TYPE_CHECKING:  # importing the hub or torch.export takes a second, and a `Cascade` does not need it
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # importing the hub or torch.export takes a second, and a `Ca
 
 @torch.no_grad()
 def early_exit(
-    net: Cascade | ConvertedModel | Pretrained,
+    net: Network | ConvertedModel | Pretrained,
     images: Shaped[Tensor, "batch ..."],
     threshold: float,
     *,
@@ -54,10 +54,12 @@ def early_exit(
     last = steps or (net.serial_steps if schedule == "serial" else net.steps_to_settle(kernel or net.kernel))
     zeros = torch.zeros(len(images), dtype=torch.int64)
     result = EarlyExitResult(zeros, zeros.clone(), zeros.double())
-    remaining, state = torch.arange(len(images)), None
+    remaining = torch.arange(len(images))
+    state: Any = None  # of the network's own kind
     start = time.perf_counter()
     for step in range(1, last + 1):
-        logits, state = net.step(images if step == 1 else None, state, kernel=kernel, schedule=schedule)
+        frame = images if step == 1 else None
+        logits, state = cast("Any", net).step(frame, state, kernel=kernel, schedule=schedule)
         confidence, predictions = logits.softmax(dim=-1).max(dim=-1)
         exits = (confidence > threshold).cpu() if step < last else torch.ones(len(remaining), dtype=torch.bool)
         done = remaining[exits]
@@ -72,17 +74,17 @@ def early_exit(
 
 
 def _unpacked(
-    net: Cascade | ConvertedModel | Pretrained, images: Tensor, normalized: bool, schedule: Schedule | None
-) -> tuple[Cascade, Tensor, Schedule | None]:
+    net: Network | ConvertedModel | Pretrained, images: Tensor, normalized: bool, schedule: Schedule | None
+) -> tuple[Network, Tensor, Schedule | None]:
     """The network itself, normalized images, and the schedule."""
     if not hasattr(net, "prepare"):  # networks may be compiled: their class is another one then
-        return cast("Cascade", net), images, schedule
+        return cast("Network", net), images, schedule
     trained = cast("Pretrained", net)
     return trained.net, trained.prepare(images, normalized), schedule or trained.schedule
 
 
 @torch.no_grad()
-def full_pass(net: Cascade, images: Float[Tensor, "batch channels height width"]) -> EarlyExitResult[Tensor]:
+def full_pass(net: Network, images: Float[Tensor, "batch channels height width"]) -> EarlyExitResult[Tensor]:
     """Predict a batch by one ordinary pass through the network, without time steps."""
     start = time.perf_counter()
     predictions = net.final_logits(images).argmax(dim=-1).cpu()

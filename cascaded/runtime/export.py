@@ -6,6 +6,7 @@ import os
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import nn
@@ -50,7 +51,7 @@ def export(
     if isinstance(net, Pretrained):
         inputs, schedule = inputs or net.inputs, net.schedule
         accuracy = net.accuracy if kernel in (None, net.net.kernel) else ()
-        net = net.net
+        net = cast("Cascade", net.net)  # which is checked below
     inputs = _checked(net, inputs)
     schedule = schedule or chosen_schedule(None, net.heads)
     exporter = Exporter(net, kernel or net.kernel, inputs, schedule, accuracy)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -21,6 +21,7 @@ from torch import Tensor
 from cascaded.cascade.inputs import Schedule
 from cascaded.cascade.network import Cascade
 from cascaded.files import write_json
+from cascaded.models.networks import Network
 from cascaded.runtime.early_exit import early_exit, full_pass
 from cascaded.runtime.export import export
 from cascaded.runtime.processors import predict_times
@@ -127,11 +128,12 @@ def record_latency(
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "exported" if exported else None
         if place is not None:
-            export(run.net, place, inputs=run.inputs)
+            export(cast("Cascade", run.net), place, inputs=run.inputs)
         timings = measure_latency(
             run.net, inputs, labels, thresholds, batch_sizes, schedules, on_progress, exported=place
         )
-    processors = predict_times(run.net, inputs, labels) if exported and "cascaded" in schedules else []
+    predictable = exported and "cascaded" in schedules and isinstance(run.net, Cascade)
+    processors = predict_times(cast("Cascade", run.net), inputs, labels) if predictable else []
     machine = {"device": str(device), "threads": torch.get_num_threads()}
     about = {"format": 3, "weights": run.weights, "split": images.split, "items": len(items), **machine}
     file = run.folder / "latency.json"
@@ -140,7 +142,7 @@ def record_latency(
 
 
 def measure_latency(
-    net: Cascade,
+    net: Network,
     images: Float[Tensor, "items channels height width"],
     labels: Int[Tensor, "items"],
     thresholds: Sequence[float],
@@ -183,7 +185,7 @@ _Rule = Callable[[Tensor], EarlyExitResult[Tensor]]
 
 
 def _rules(
-    net: Cascade, thresholds: Sequence[float], schedules: Sequence[Schedule], exported: Path | None
+    net: Network, thresholds: Sequence[float], schedules: Sequence[Schedule], exported: Path | None
 ) -> dict[_Key, _Rule]:
     """What is timed: a function of a batch for every runtime, rule and threshold."""
     rules: dict[_Key, _Rule] = {("torch", FULL, None): partial(full_pass, net)}

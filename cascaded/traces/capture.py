@@ -18,6 +18,7 @@ from cascaded.cascade.named import make_kernel
 from cascaded.cascade.network import Cascade
 from cascaded.data.images import Images
 from cascaded.errors import InputError
+from cascaded.models.networks import Network
 from cascaded.traces.activations import SIDE, Activations, load_activations, save_activations
 from cascaded.traces.config import Provenance, RecordingConfig
 from cascaded.training.load import Trained
@@ -84,9 +85,10 @@ def compute_activations(run: Trained, images: Images, config: RecordingConfig, p
     return Activations(config, provenance, **{name: each.cpu().numpy() for name, each in arrays.items()})
 
 
-def stages_of(net: Cascade, images: Tensor, config: RecordingConfig) -> tuple[Tensor, Stages]:
+def stages_of(net: Network, images: Tensor, config: RecordingConfig) -> tuple[Tensor, Stages]:
     """The logits, and the activations of the stem and of every block."""
     assert config.steps is not None
+    assert isinstance(net, Cascade)
     if config.schedule == "serial":
         return net(images, steps=config.steps, schedule="serial"), serial_stages(net, images, config.steps)
     with capture_blocks(net) as captured:
@@ -147,7 +149,7 @@ def computed(stages: int, steps: int, batch: int) -> Float[Tensor, "time batch s
 
 def both_schedules(run: Trained, images: Tensor) -> tuple[Tensor, Tensor]:
     """Convergence of each block at every step under both schedules, as a mean over images."""
-    net, blocks = run.net, len(run.net.blocks)
+    net, blocks = run.net, run.net.serial_steps - 1
     serial = computed(blocks + 1, blocks + 1, 1)[:, 0, 1:]
     if run.config.get_method().schedule == "serial":  # its normalization statistics are those of final features only
         return torch.zeros(0, blocks), serial

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from jaxtyping import Float, UInt8
@@ -13,10 +14,11 @@ from torch import Generator, Tensor
 from cascaded.cascade.inputs import chosen_schedule
 from cascaded.cascade.kernels import ExponentialSmoothing, Kernel
 from cascaded.cascade.named import make_kernel
-from cascaded.cascade.state import State
 from cascaded.data.augment import pixels
 from cascaded.data.noise import make_noise
 from cascaded.errors import InputError, at_least
+from cascaded.models.classifier import Classifier
+from cascaded.models.networks import Network
 from cascaded.traces.config import RecordingConfig, fine_steps
 from cascaded.training.load import Trained
 
@@ -57,7 +59,7 @@ def check_config(config: RecordingConfig) -> None:
 def resolve(run: Trained, config: RecordingConfig) -> RecordingConfig:
     """The configuration with schedule, kernel, steps and noise filled in for a network."""
     check_config(config)
-    net, stages = run.net, len(run.net.blocks) + 1
+    net, stages = run.net, run.net.serial_steps
     schedule = chosen_schedule(config.schedule or run.config.get_method().schedule, net.heads)
     if schedule == "serial" and config.kernel not in ("osd", "none"):
         raise SerialKernelError(
@@ -67,7 +69,12 @@ def resolve(run: Trained, config: RecordingConfig) -> RecordingConfig:
     if schedule == "serial" and is_still(config) and (config.steps or 1) > stages:
         raise InputError(f"--steps is {config.steps}, {run.folder} has {stages} serial steps: give at most {stages}")
     kernel = "none" if schedule == "serial" else config.kernel
-    steps = CLEAN_STEPS if config.protocol == "transient" else max(stages, _final_step(make_kernel(kernel), stages))
+    steps = CLEAN_STEPS if config.protocol == "transient" else max(stages, _final_step(net, make_kernel(kernel)))
+    if config.activations and isinstance(net, Classifier):
+        raise InputError(
+            f"--activations stores maps of blocks, which {run.folder}, a converted {run.config.arch}, does not have: "
+            "leave it out"
+        )
     config = replace(config, schedule=schedule, kernel=kernel, steps=config.steps or steps)
     if config.noise is None:
         return config
@@ -82,11 +89,11 @@ def is_still(config: RecordingConfig) -> bool:
     return config.noise is None or config.protocol == "still"
 
 
-def _final_step(kernel: Kernel, stages: int) -> int:
+def _final_step(net: Network, kernel: Kernel) -> int:
     """The step at which the output is final, or close to it under a kernel that converges only in the limit."""
     if isinstance(kernel, ExponentialSmoothing) and kernel.alpha:
         return fine_steps(kernel.alpha)
-    return int(kernel.settles(stages))
+    return net.steps_to_settle(kernel)
 
 
 def make_protocol(run: Trained, config: RecordingConfig) -> Protocol:
@@ -145,7 +152,7 @@ class Protocol:
             updates = net.cycles(schedule, kernel=self.kernel, steps=steps)
             return updates, net.operations(height, width, schedule, kernel=self.kernel, steps=steps)
         if schedule == "serial":
-            return [len(net.blocks)] * steps, []
+            return [sum(net.cycles(schedule))] * steps, []
         return net.cycles("cascaded", kernel=self.kernel, steps=steps, moving=True), []
 
     def present(
@@ -199,7 +206,7 @@ class Protocol:
             after, _ = self._repeat(clean, states[frames])
             yield torch.stack([*before, *during[:frames], *after])
 
-    def _repeat(self, frame: Tensor, state: State | None) -> tuple[list[Tensor], State | None]:
+    def _repeat(self, frame: Tensor, state: Any) -> tuple[list[Tensor], Any]:
         """Present a frame and keep it for all clean steps."""
         outputs = []
         for step in range(self.steps):

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
-from cascaded.cascade.network import Cascade
+from cascaded.cascade.network import PIECE
 from cascaded.cascade.readout import pool
 from cascaded.data.images import Images
 from cascaded.errors import InputError
+from cascaded.models.classifier import Classifier
+from cascaded.models.networks import Network
 from cascaded.traces.capture import record_activations
 from cascaded.traces.config import Provenance, RecordingConfig
 from cascaded.traces.protocols import Protocol, make_protocol
@@ -104,7 +109,10 @@ class Session:
     def chunk(self) -> int:
         """Number of images that are presented at a time."""
         height, width = self.images.images.shape[-2:]
-        return max(1, PIXELS // (height * width * self.protocol.frames_in_memory))
+        frames = self.protocol.frames_in_memory
+        if isinstance(self.run.net, Classifier):  # all steps are computed at once
+            frames = max(frames, math.ceil(self.protocol.steps / PIECE))
+        return max(1, PIXELS // (height * width * frames))
 
     def begin(self, overwrite: bool) -> tuple[dict[Path, bool], dict[int, Recording]]:
         """All files and whether each is to be recorded, and the recordings, by the number of their variant."""
@@ -124,7 +132,7 @@ class Session:
     def recording(self, file: Path, config: RecordingConfig, source: Provenance) -> Recording:
         """A trace to fill; an interrupted one resumes if images and chunks are the same."""
         steps = config.total_steps
-        features = head_of(self.run.net, steps).in_features if config.embeddings else None
+        features = self.head(steps).in_features if config.embeddings else None
         form = make_form(config, self.total, len(self.run.inputs.classes), features)
         updates, operations = self.protocol.cost(steps)
         source = replace(source, updates=tuple(updates), operations=tuple(operations))
@@ -157,15 +165,30 @@ class Session:
         arrays = {"labels": self.images.labels[some].numpy(), "indices": rows.numpy()}
         pixels = self.images.images[some].to(next(net.parameters()).device)
         generators = [generator_at(seed, "noise", trial, row) for row in rows.tolist()]
-        captured = deque(maxlen=1)  # the input of the output layer, at its last call
-        with net.readout.register_forward_pre_hook(lambda module, inputs: captured.append(inputs[0])):
+        captured = deque(maxlen=1)
+        with _head_inputs(net, captured):
             for number, logits in enumerate(self.protocol.present(pixels, generators)):
                 self.check(logits)
                 if self.protocol.config.embeddings:
-                    embeddings, head = pool(captured[0].last()), head_of(net, len(logits)).weight
+                    embeddings, head = self.embeddings(pixels, captured), self.head(len(logits)).weight
                     arrays |= {"embeddings": embeddings.cpu().numpy(), "head": head.cpu().numpy()}
                 if number in recordings:
                     recordings[number].write(start, logits=logits.cpu().numpy(), **arrays)
+
+    def embeddings(self, pixels: Tensor, captured: deque[Any]) -> Float[Tensor, "batch features"]:
+        """The input of the output layer at the last step; of a converted model, that of its final output."""
+        if isinstance(self.run.net, Classifier):
+            return self.run.net.final_features(self.run.normalized(pixels))[0]
+        return pool(captured[0].last())
+
+    def head(self, step: int) -> torch.nn.Linear:
+        """The output layer at a step."""
+        net, device = self.run.net, next(self.run.net.parameters()).device
+        if isinstance(net, Classifier):
+            return net.final_features(torch.zeros(1, *self.run.inputs.shape, device=device))[1]
+        head = net.readout.at(step)
+        assert isinstance(head, torch.nn.Linear)
+        return head
 
     def check(self, logits: Tensor) -> None:
         """Refuse logits that are not finite, or not in the precision that is stored."""
@@ -175,11 +198,11 @@ class Session:
             raise InputError(f"the outputs of {self.run.folder} are too large for float16: use --dtype float32")
 
 
-def head_of(net: Cascade, step: int) -> torch.nn.Linear:
-    """The output layer at a step."""
-    head = net.readout.at(step)
-    assert isinstance(head, torch.nn.Linear)
-    return head
+def _head_inputs(net: Network, captured: deque[Any]) -> AbstractContextManager[Any]:
+    """Keep the input of the output layer, at its last call."""
+    if isinstance(net, Classifier):
+        return nullcontext()
+    return net.readout.register_forward_pre_hook(lambda module, inputs: captured.append(inputs[0]))
 
 
 def provenance(run: Trained, images: Images, items: Int64[Tensor, "items"]) -> Provenance:

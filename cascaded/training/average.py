@@ -6,7 +6,7 @@ import copy
 
 import torch
 
-from cascaded.cascade.network import Cascade
+from cascaded.models.networks import Network
 
 
 class WeightAverage:
@@ -21,11 +21,11 @@ class WeightAverage:
         decay: Of the average: 0.999 averages over about the last 1,000 steps.
     """
 
-    def __init__(self, net: Cascade, decay: float):
+    def __init__(self, net: Network, decay: float):
         self.net, self.decay = copy.deepcopy(net).eval(), decay
 
     @torch.no_grad()
-    def update(self, net: Cascade, step: int) -> None:
+    def update(self, net: Network, step: int) -> None:
         """Add the weights after a step, counted from 0."""
         decay = min(self.decay, (1 + step) / (10 + step))
         new, average = net.state_dict(), self.net.state_dict()

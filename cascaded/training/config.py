@@ -6,17 +6,20 @@ import hashlib
 import json
 import math
 import os
+import re
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal, get_args
 
-from tyro.conf import DisallowNone
+from tyro.conf import DisallowNone, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
-from cascaded.errors import InputError, at_least
+from cascaded.errors import InputError, at_least, unknown
 from cascaded.shell import help_default, to_args
 from cascaded.training.method import TD, Method, MethodName, get_method, parse_lam
 
-Arch = Literal["resnet18", "resnet34", "resnet50", "densenet121"]
+Arch = Literal["resnet18", "resnet34", "resnet50", "densenet121", "vit", "highway"]
+CONVERTED = ("vit", "highway")
+"""Plain models, which are converted, as are those of the user's own functions."""
 Precision = Literal["float32", "bfloat16"]
 LrSchedule = Literal["steps", "one-cycle"]
 MIN_WARMUP = 50
@@ -56,7 +59,10 @@ class RunConfig:
             `digits` needs neither files nor a connection.
         method: Training method: schedule, heads and loss.
         lam: Lambda of the TD loss, from 0 to 1; several values are interpolated over the epochs, as in 1:0.
-        arch: Network architecture.
+        arch: Network architecture: resnet18, resnet34, resnet50, densenet121, vit, highway; or your own as
+            package.module:function, which is called with num_classes= and returns a torch.nn.Module.
+        joins: For vit, highway and your own models: auto delays every skip connection that is found, a regular
+            expression of module names delays these modules as whole layers.
         width: Channels of the first stage.
         pool: Max-pool after the first convolution. Without it a step needs four times as many operations.
         epochs: Passes over the training images. With few images the laptop recipe chooses more.
@@ -97,8 +103,9 @@ class RunConfig:
     data: str = "digits"
     method: MethodName = "cascaded-td"
     lam: Annotated[float | tuple[float, ...] | None, LAM, help_default("the method's own")] = None
-    arch: Arch = "resnet18"
-    width: int = 64
+    arch: Annotated[str, arg(metavar="NAME|MODULE:FUNCTION")] = "resnet18"
+    joins: Annotated[str, arg(metavar="auto|REGEX")] = "auto"
+    width: Annotated[int | None, help_default("the function's own", metavar="INT")] = 64
     pool: Annotated[bool | None, help_default("the architecture's own", metavar="{True,False}")] = None
     epochs: int = 120
     batch_size: int = 128
@@ -138,7 +145,7 @@ class RunConfig:
         for name in ("momentum", "weight_decay", "ema", "val_fraction"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}: give a number from 0 to below 1")
-        choices = {"lr_schedule": LrSchedule, "precision": Precision, "arch": Arch}
+        choices = {"lr_schedule": LrSchedule, "precision": Precision}
         for name, kind in choices.items():
             if getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} is {getattr(self, name)!r}: give {' or '.join(get_args(kind))}")
@@ -153,7 +160,45 @@ class RunConfig:
                 f"fill_statistics is for cascaded-ce, the method is {self.method}, whose training computes all "
                 "statistics that it uses: leave it out"
             )
-        self.get_method()  # a lambda that the method does not have, or out of range
+        self._check_arch(self.get_method())  # a lambda that the method does not have, or out of range
+
+    def _check_arch(self, method: Method) -> None:
+        """Refuse unknown architectures, and options that an architecture does not have."""
+        if not self.is_code and self.arch not in get_args(Arch):
+            otherwise = f"give one of {', '.join(get_args(Arch))}, or package.module:function"
+            raise unknown("architecture", self.arch, get_args(Arch), otherwise)
+        if not self.is_converted:
+            if self.width is None:
+                raise InputError(f"width is None, {self.arch} has none of its own: give a number, e.g. 16")
+            if self.joins != "auto":
+                raise InputError(f"joins is {self.joins!r}, {self.arch} has its own: leave it out")
+            return
+        if method.heads != "shared":
+            raise InputError(
+                f"{self.method} has heads of its own at every step, {self.arch} has the one head of a converted model: "
+                "use cascaded-td, cascaded-ce, serial-td or serial-ce"
+            )
+        if self.pool is not None:
+            raise InputError(f"pool is {self.pool}, which {self.arch} does not have: leave it out")
+        try:
+            re.compile(self.joins)
+        except re.error as error:
+            raise InputError(f"joins is {self.joins!r}, no regular expression ({error}): correct it") from error
+
+    @property
+    def is_code(self) -> bool:
+        """Whether `arch` is a function that is imported."""
+        return re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", self.arch) is not None
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether the network is a plain model that is converted."""
+        return self.is_code or self.arch in CONVERTED
+
+    @property
+    def network(self) -> str:
+        """Architecture and width in words."""
+        return self.arch if self.width is None else f"{self.arch}, width {self.width}"
 
     def get_method(self) -> Method:
         """Schedule, heads and loss."""
@@ -200,6 +245,13 @@ FITTED = ("epochs", "batch_size")
 RecipeName = Literal["laptop", "strong", "paper"]
 
 
+def recipe_for(name: str | None, arch: str | None) -> RunConfig:
+    """A recipe, `laptop` by default, for an architecture: width and pool are for ResNets and DenseNets only."""
+    recipe = RECIPES.get(name or "laptop", RECIPES["laptop"])
+    is_converted = arch is not None and (":" in arch or arch in CONVERTED)
+    return replace(recipe, arch=arch, width=None, pool=None) if is_converted else recipe
+
+
 @dataclass(frozen=True)
 class ExecutionConfig:
     """How a run is computed; its result does not depend on it, except for rounding.
@@ -235,7 +287,7 @@ def _comparable(config: RunConfig) -> dict[str, Any]:
     }
 
 
-LATER = ("pool", "decay_norms", "ema", "fill_statistics")
+LATER = ("joins", "pool", "decay_norms", "ema", "fill_statistics")
 """Fields that are not part of the hash if they have their default: earlier runs were made without them."""
 
 
@@ -258,7 +310,9 @@ def train_args(config: RunConfig, execution: ExecutionConfig = DEFAULT_EXECUTION
     found: list[list[str]] = []
     for name, recipe in RECIPES.items():
         chosen = FITTED if name == "laptop" else ()  # written out: they are not to be chosen from the images again
-        words = to_args(config, replace(recipe, **{each: getattr(config, each) for each in chosen}))
+        base = recipe_for(name, config.arch)
+        words = ["--arch", config.arch] if base.arch != recipe.arch else []
+        words += to_args(config, replace(base, **{each: getattr(config, each) for each in chosen}))
         words += [word for each in chosen for word in (f"--{each.replace('_', '-')}", str(getattr(config, each)))]
         found.append(words if name == "laptop" else ["--recipe", name, *words])
     return [*min(found, key=len), *to_args(execution, DEFAULT_EXECUTION)]

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
 from cascaded.errors import InputError, at_least
+from cascaded.models.classifier import Classifier
+from cascaded.models.networks import Network
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,16 @@ def join_processes(device: torch.device) -> Iterator[Distributed]:
         distributed.destroy_process_group()
 
 
-def share_statistics(net: Cascade) -> None:
+def check_shared(net: Network, processes: Distributed) -> None:
+    """Refuse several processes for a converted model whose batch statistics would be shared."""
+    if processes.size > 1 and isinstance(net, Classifier) and any(net.statistics.children()):
+        raise InputError(
+            f"{type(net.model).__name__} is a converted model, whose batch statistics are those of a process, there "
+            f"are {processes.size} processes: add --no-sync-norm, or use one process"
+        )
+
+
+def share_statistics(net: Network) -> None:
     """Compute the batch statistics of all norms over all processes."""
     for module in net.modules():
         if isinstance(module, TimeBatchNorm):

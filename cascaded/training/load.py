@@ -11,20 +11,21 @@ import torch
 from jaxtyping import Float, Shaped
 from safetensors import SafetensorError
 from safetensors.torch import load
-from torch import Tensor
+from torch import Tensor, nn
 
-from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
 from cascaded.data.augment import normalize
 from cascaded.errors import InputError, first_line
-from cascaded.models.networks import make_network
+from cascaded.models.classifier import Classifier
+from cascaded.models.networks import Network, make_network
+from cascaded.models.own import make_model
 from cascaded.training import checkpoint
 from cascaded.training.checkpoint import Position
 from cascaded.training.config import RunConfig
 from cascaded.training.inputs import Inputs, check_span, describe_shape
 from cascaded.training.run_file import CONFIG, WEIGHTS
-from cascaded.training.runs import read_run_file, resume_command
-from cascaded.training.seeds import generator_at
+from cascaded.training.runs import checkpoint_places, read_run_file, resume_command
+from cascaded.training.seeds import drawing_at, generator_at
 
 LARGE = 128
 """Images of this size and larger get the large stem, 7x7 with stride 2."""
@@ -46,7 +47,7 @@ class Trained:
     folder: Path
     config: RunConfig
     inputs: Inputs
-    net: Cascade
+    net: Network
     weights: str
     step: int
 
@@ -67,6 +68,9 @@ class Trained:
 def load_run(folder: Path | str, device: torch.device | str = "cpu") -> Trained:
     """The network of a run, from its newest checkpoint, or a saved network; in evaluation mode.
 
+    If the run was trained with `--arch package.module:function`, that function is imported from your own path. A saved
+    network, which may be a stranger's, never imports code.
+
     Args:
         folder: A run, such as `runs/td0/0`, or a folder with config.json and model.safetensors.
         device: Where to put the network.
@@ -74,11 +78,15 @@ def load_run(folder: Path | str, device: torch.device | str = "cpu") -> Trained:
     folder = Path(folder)
     file = read_run_file(folder)
     config, inputs = file.config, file.inputs
+    if config.is_code and not checkpoint_places(folder):
+        raise code_refused(folder, config)
     tensors, weights, step = _read_weights(folder)
-    shape = torch.Size(inputs.shape)
+    shape, classes = torch.Size(inputs.shape), len(inputs.classes)
+    net = build(config, classes, shape) if config.is_code else None  # what the user's code raises is not about weights
     try:
-        check_parameters(config, len(inputs.classes), shape, {name: each.shape for name, each in tensors.items()})
-        net = build(config, len(inputs.classes), shape)
+        if net is None:
+            check_parameters(config, classes, shape, {name: each.shape for name, each in tensors.items()})
+            net = build(config, classes, shape)
         load_weights(net, tensors, config)
     except (InputError, RuntimeError) as error:
         reason = str(error).splitlines()[-1].strip()
@@ -105,7 +113,7 @@ def _read_weights(folder: Path) -> tuple[dict[str, Tensor], str, int]:
     return {name.removeprefix("net."): each for name, each in tensors.items()}, hashlib.sha256(content).hexdigest(), 0
 
 
-def load_weights(net: Cascade, tensors: Mapping[str, Tensor], config: RunConfig) -> None:
+def load_weights(net: Network, tensors: Mapping[str, Tensor], config: RunConfig) -> None:
     """Load weights and norm statistics: all rows, or those of the last step where the configuration has no others."""
     net.load_state_dict(tensors)
     for module in net.modules():
@@ -113,8 +121,30 @@ def load_weights(net: Cascade, tensors: Mapping[str, Tensor], config: RunConfig)
             module.keep_final_statistics()
 
 
-def build(config: RunConfig, classes: int, shape: torch.Size) -> Cascade:
-    """The network of a run, with its initial weights, for images of a shape."""
+def code_refused(folder: Path, config: RunConfig) -> InputError:
+    """The error for a folder that may be a stranger's and names code."""
+    return InputError(
+        f"{folder} names the function {config.arch}, and code is imported for your own training runs only: give the "
+        "run that it was trained in to cascaded.load_run"
+    )
+
+
+def build(config: RunConfig, classes: int, shape: torch.Size, training: bool = False) -> Network:
+    """The network of a run, with its initial weights, for images of a shape.
+
+    Args:
+        config: The configuration of the run.
+        classes: Number of classes.
+        shape: Channels, height and width of an image.
+        training: The mode in which a model is converted; it is converted again if the other is needed.
+    """
+    if config.is_converted:
+        model = plain_model(config, classes, shape).train(training)
+        try:
+            return Classifier(model, tuple(shape), classes, config.joins)
+        except InputError as error:
+            raise InputError(f"{config.arch} cannot be converted: {error}") from error
+    assert config.width is not None
     return make_network(
         config.arch,
         num_classes=classes,
@@ -125,6 +155,12 @@ def build(config: RunConfig, classes: int, shape: torch.Size) -> Cascade:
         heads=config.get_method().heads,
         generator=generator_at(config.seed, "weights"),
     )
+
+
+def plain_model(config: RunConfig, classes: int, shape: torch.Size) -> nn.Module:
+    """The model of a run that is converted, with its initial weights. Its own code draws from the global generator."""
+    with drawing_at(config.seed, "weights"):
+        return make_model(config.arch, classes, tuple(shape), config.width)
 
 
 def check_parameters(config: RunConfig, classes: int, shape: torch.Size, found: Mapping[str, Sequence[int]]) -> None:
@@ -138,7 +174,7 @@ def check_parameters(config: RunConfig, classes: int, shape: torch.Size, found: 
     """
     try:
         with torch.device("meta"):
-            wanted = dict(build(config, classes, shape).named_parameters())  # buffers grow with the steps seen
+            wanted = dict(_shell(config, classes, shape).named_parameters())  # buffers grow with the steps seen
     except (RuntimeError, TypeError, OverflowError) as error:
         reason = first_line(error)
         raise InputError(f"no such network can be built, {reason}") from error
@@ -146,6 +182,13 @@ def check_parameters(config: RunConfig, classes: int, shape: torch.Size, found: 
         if name not in found or tuple(found[name]) != tuple(tensor.shape):
             has = f"shape {tuple(found[name])}" if name in found else "none"
             raise InputError(f"{name} has {has}, the network needs {tuple(tensor.shape)}")
+
+
+def _shell(config: RunConfig, classes: int, shape: torch.Size) -> nn.Module:
+    """A module with the parameters of a network. Nothing is computed, as a conversion would."""
+    if config.is_converted:
+        return nn.ModuleDict({"model": plain_model(config, classes, shape)})
+    return build(config, classes, shape)
 
 
 def check_range(images: Tensor, if_normalized: str) -> None:

@@ -13,15 +13,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
 from cascaded.files import from_json
+from cascaded.models.networks import Network
 from cascaded.training import checkpoint
 from cascaded.training.config import DEFAULT_EXECUTION, ExecutionConfig, RunConfig
 from cascaded.training.data import load_batches
-from cascaded.training.distributed import Distributed, choose_device, join_processes
+from cascaded.training.distributed import Distributed, check_shared, choose_device, join_processes
 from cascaded.training.load import build, load_run, load_weights
 from cascaded.training.log import MetricsLogger, check_tensorboard
+from cascaded.training.method import TD
 from cascaded.training.run_file import made_with
 from cascaded.training.runs import WITH_PARENT, begin, checkpoint_places, enter, last_metrics, locked
 from cascaded.training.trainer import Trainer
@@ -62,7 +63,10 @@ def train(
                 if execution.tensorboard:
                     check_tensorboard()
             batches = load_batches(config, processes, device)
-            net = build(config, len(batches.images.classes), batches.images.images.shape[1:]).to(device)
+            shape, trains_all = batches.images.images.shape[1:], isinstance(config.get_method().loss, TD)
+            net = build(config, len(batches.images.classes), shape, training=trains_all).to(device)
+            if config.sync_norm:
+                check_shared(net, processes)
             if processes.is_main and config.init_from is not None and not checkpoint_places(folder):
                 _load_initial(net, config, init_from)  # other processes get the main process's weights
             if processes.is_main:
@@ -78,7 +82,7 @@ def train(
         return (last_metrics(folder) or {}) if processes.is_main else None
 
 
-def _load_initial(net: Cascade, config: RunConfig, run: Path | None) -> None:
+def _load_initial(net: Network, config: RunConfig, run: Path | None) -> None:
     """Start from the weights of another run."""
     weights = config.init_from or ""
     if run is None:

@@ -7,6 +7,8 @@ from generators of their own, seeded by the run's seed and the place. To resume 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -20,3 +22,11 @@ def seed_at(seed: int, *place: str | int) -> int:
 def generator_at(seed: int, *place: str | int) -> torch.Generator:
     """A generator for a place in a run."""
     return torch.Generator().manual_seed(seed_at(seed, *place))
+
+
+@contextmanager
+def drawing_at(seed: int, *place: str | int) -> Iterator[None]:
+    """For code that draws from torch's global generators: they are seeded for a place in a run, and then as before."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed_at(seed, *place))
+        yield

@@ -10,12 +10,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from cascaded.cascade.convert.calibrate import calibrate
 from cascaded.cascade.inputs import Schedule
-from cascaded.cascade.network import Cascade
 from cascaded.cascade.norm import TimeBatchNorm
 from cascaded.losses import ce_loss, td_loss
+from cascaded.models.classifier import Classifier
+from cascaded.models.networks import Network
 from cascaded.training.config import Precision
 from cascaded.training.method import CE, Method
+
+NORMS = (TimeBatchNorm, nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 
 
 class LossModule(nn.Module):
@@ -24,7 +28,7 @@ class LossModule(nn.Module):
     Cross-entropy needs the final output only, so a step costs one serial pass, whatever the schedule of the network.
     """
 
-    def __init__(self, net: Cascade, method: Method, precision: Precision = "float32"):
+    def __init__(self, net: Network, method: Method, precision: Precision = "float32"):
         super().__init__()
         self.net, self.method, self.precision = net, method, precision
 
@@ -41,19 +45,22 @@ class LossModule(nn.Module):
         return ce_loss(trace, labels) if isinstance(loss, CE) else td_loss(trace, labels, loss.at(progress))
 
 
-def parameter_groups(net: Cascade, decay_norms: bool) -> list[dict[str, Any]]:
+def parameter_groups(net: Network, decay_norms: bool) -> list[dict[str, Any]]:
     """The parameters of a network for an optimizer; without `decay_norms` those of norms and biases do not decay."""
     decayed, spared = [], []
     for module in net.modules():
         for name, parameter in module.named_parameters(recurse=False):
-            spare = not decay_norms and (isinstance(module, TimeBatchNorm) or name == "bias")
+            spare = not decay_norms and (isinstance(module, NORMS) or name == "bias")
             (spared if spare else decayed).append(parameter)
     return [{"params": decayed}, {"params": spared, "weight_decay": 0.0}]
 
 
 @torch.no_grad()
-def fill_statistics(net: Cascade, batches: Iterable[Float[Tensor, "batch channels height width"]]) -> None:
+def fill_statistics(net: Network, batches: Iterable[Float[Tensor, "batch channels height width"]]) -> None:
     """Compute the norm statistics of all steps after training on the last step: one pass, averaged over batches."""
+    if isinstance(net, Classifier):
+        calibrate(net, batches)
+        return
     norms = [module for module in net.modules() if isinstance(module, TimeBatchNorm)]
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
@@ -69,7 +76,7 @@ def fill_statistics(net: Cascade, batches: Iterable[Float[Tensor, "batch channel
 
 
 @torch.no_grad()
-def accuracy(net: Cascade, batches: Iterable[tuple[Tensor, Tensor]], schedule: Schedule) -> list[float]:
+def accuracy(net: Network, batches: Iterable[tuple[Tensor, Tensor]], schedule: Schedule) -> list[float]:
     """Accuracy at every step."""
     correct, items = torch.zeros(()), 0
     with _mode(net, training=False):

@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from cascaded.cascade.network import Cascade
 from cascaded.errors import InputError
+from cascaded.models.networks import Network
 from cascaded.training.average import WeightAverage
 from cascaded.training.checkpoint import Checkpoint, Position
 from cascaded.training.config import RunConfig
@@ -19,7 +19,7 @@ from cascaded.training.data import Batches
 from cascaded.training.distributed import share_statistics, wrap_ddp
 from cascaded.training.load import load_weights
 from cascaded.training.method import TD
-from cascaded.training.seeds import seed_at
+from cascaded.training.seeds import drawing_at, seed_at
 from cascaded.training.step import LossModule, accuracy, fill_statistics, parameter_groups
 
 FILLED = 20
@@ -42,7 +42,7 @@ class Trainer:
         batches: Its images, and the processes that share them.
     """
 
-    def __init__(self, config: RunConfig, net: Cascade, batches: Batches):
+    def __init__(self, config: RunConfig, net: Network, batches: Batches):
         self.config, self.net, self.batches, self.processes = config, net, batches, batches.processes
         self.method, self.position = config.get_method(), Position()
         self.loss: nn.Module = LossModule(net, self.method, config.precision)
@@ -60,7 +60,7 @@ class Trainer:
         self.average = WeightAverage(net, config.ema) if config.ema else None
 
     @property
-    def evaluated(self) -> Cascade:
+    def evaluated(self) -> Network:
         """The network that is validated, tested and saved: the average of the one in training, if there is one."""
         return self.net if self.average is None else self.average.net
 
@@ -108,7 +108,8 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.lr_at(now)
         self.optimizer.zero_grad()
-        loss = self.loss(images, labels, self._progress(now))
+        with drawing_at(self.config.seed, "dropout", self.processes.rank, now):
+            loss = self.loss(images, labels, self._progress(now))
         value = self.processes.mean(loss)
         if not math.isfinite(value):
             raise self._diverged(f"the loss is {value}", now)
@@ -130,7 +131,7 @@ class Trainer:
         """How many of the network's steps the loss is summed over: all for the TD loss, the last one for CE."""
         if not isinstance(self.method.loss, TD):
             return 1
-        return len(self.net.blocks) + 1 if self.method.schedule == "serial" else self.net.settle_steps
+        return self.net.serial_steps if self.method.schedule == "serial" else self.net.settle_steps
 
     def validate(self) -> list[float] | None:
         """Validation accuracy per step, if there are validation images, in the main process."""
