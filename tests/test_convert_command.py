@@ -48,10 +48,10 @@ def test_whole_layers_of_a_language_model(folder, capsys):
     ("arguments", "sentence"),
     [
         (["users_nets:vit", "--input", "2xa"], r"--input is '2xa': give a shape"),
-        (["users_nets", "--input", "2x3"], r"model is 'users_nets': give package\.module:function"),
-        (["users_nets:none", "--input", "2x3"], "users_nets has no function none"),
-        (["users_nets:number", "--input", "2x3"], "returns a int"),
-        (["not_there:vit", "--input", "2x3"], r"cannot import not_there \(No module named 'not_there'\)"),
+        (["users_nets", "--input", "2x3"], r"'users_nets' names no function: give package\.module:function"),
+        (["users_nets:none", "--input", "2x3"], "there is no function in users_nets called 'none'"),
+        (["users_nets:number", "--input", "2x3"], "returned a int"),
+        (["not_there:vit", "--input", "2x3"], "not_there:vit cannot be imported, there is no module not_there in"),
     ],
 )
 def test_bad_input_is_one_sentence(folder, arguments, sentence):

@@ -113,7 +113,7 @@ def test_online_learning_computes_the_same_gradient_in_constant_memory():
 
 
 def test_networks_beside_people_from_nothing_to_the_figure(tmp_path, capsys):
-    runpy.run_path(str(EXAMPLES / "human.py"))["main"](60, tmp_path / "networks")
+    runpy.run_path(str(ROOT / "examples" / "human.py"))["main"](60, tmp_path / "networks")
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [row[2] for row in rows if row[1:2] in (["200.0"], ["600.0"])] == ["0.107955", "0.323132"]
     errors = {row[1]: float(row[2]) for row in rows if row[0] == "fit_error"}

@@ -176,7 +176,7 @@ def test_a_plain_network_of_ours_is_saved_loaded_and_exits_early(here):
             "my_nets:broken",
             "my_nets:broken failed when called with num_classes=10 \\(.*py:\\d+, TypeError: ",
         ),
-        ("bad_nets:make", "whose module needs no_such_package: install that"),
+        ("bad_nets:make", "needs no_such_package: install that"),
         ("worse_nets:make", "fails on import \\(worse_nets.py:1, ZeroDivisionError: .*\\): correct it"),
         ("my_nets:three", "cannot be converted: its output for 2 images has shape \\(2, 3\\): return logits of shape"),
         ("my_nets:chain", "my_nets:chain cannot be converted: Sequential has no skip connection"),

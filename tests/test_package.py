@@ -32,7 +32,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "runtime": 1_260,
     "paper": 1_480,
     "bench": 480,
-    "cli": 1_660,
+    "cli": 1_680,
     "scripts": 320,
 }
 

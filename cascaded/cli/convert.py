@@ -46,12 +46,14 @@ def convert(
         output: Field of the model's output that is predicted.
     """
     from cascaded.cascade.convert.convert import convert as convert_model
-    from cascaded.cascade.convert.named import load_model
+    from cascaded.models.imported import call_function, current_folder_on_path, import_function
 
     if not input:
         raise InputError("--input is empty: give the shape of every input, such as 1x3x32x32")
     example = [make_input(each) for each in input]
-    net = convert_model(load_model(model).eval(), example, joins=joins, exclude=exclude, start=start, output=output)
+    with current_folder_on_path():
+        plain = call_function(model, import_function(model))
+    net = convert_model(plain.eval(), example, joins=joins, exclude=exclude, start=start, output=output)
     console = wide_console()
     print_line(console, net.table())
     rows = _rows(net, example)

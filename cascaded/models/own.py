@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import os
-import sys
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
 
-from cascaded.errors import InputError, first_line, unknown
+from cascaded.errors import InputError, unknown
 from cascaded.models.highway import Highway
+from cascaded.models.imported import call_function, current_folder_on_path, import_function
 from cascaded.models.vit import ViT
 
 GRIDS = (4, 3, 5, 6, 7, 2, 1)
@@ -45,54 +41,11 @@ def make_model(arch: str, num_classes: int, shape: tuple[int, ...], width: int |
         shape: Channels, height and width of an image.
         width: Given to the function as `width=`; None for the function's own default.
     """
-    with _current_folder_on_path():
-        function = _import(arch) if ":" in arch else PLAIN.get(arch)
+    with current_folder_on_path():
+        function = import_function(arch) if ":" in arch else PLAIN.get(arch)
         if function is None:
             raise unknown("architecture", arch, PLAIN)
-        options = _options(function, arch, num_classes, shape, width)
-        try:
-            model = function(**options)
-        except InputError:
-            raise
-        except Exception as error:  # of the user's own code
-            given = ", ".join(f"{name}={value}" for name, value in options.items())
-            raise InputError(f"{arch} failed when called with {given} ({_reason(error)}): correct it") from error
-    if not isinstance(model, nn.Module):
-        raise InputError(f"{arch} returned a {type(model).__name__}: return a torch.nn.Module")
-    return model
-
-
-@contextmanager
-def _current_folder_on_path() -> Iterator[None]:
-    """As for `python -m`: the script `cascaded` has its own folder on the path instead."""
-    here = os.getcwd()
-    sys.path.insert(0, here)
-    try:
-        importlib.invalidate_caches()  # files that were written a moment ago
-        yield
-    finally:
-        sys.path.remove(here)
-
-
-def _import(arch: str) -> Callable[..., Any]:
-    """The function of `package.module:function`."""
-    name, _, attribute = arch.partition(":")
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise InputError(f"--arch is {arch}, whose module needs {error.name}: install that") from error
-        raise InputError(
-            f"--arch is {arch}, and there is no module {error.name} in {os.getcwd()} or among installed packages: "
-            "correct the name, or run this in the folder that contains it"
-        ) from error
-    except Exception as error:
-        raise InputError(f"--arch is {arch}, whose module fails on import ({_reason(error)}): correct it") from error
-    function = getattr(module, attribute, None)
-    if not callable(function):
-        known = [each for each, value in vars(module).items() if inspect.isfunction(value) and value.__module__ == name]
-        raise unknown(f"function in {name} called", attribute, known, "write one that returns a torch.nn.Module")
-    return function
+        return call_function(arch, function, _options(function, arch, num_classes, shape, width))
 
 
 def _options(
@@ -115,10 +68,3 @@ def _options(
     known = {"in_channels": channels, "image_size": height, "width": width}
     given = {name: value for name, value in known.items() if name in parameters and value is not None}
     return {"num_classes": num_classes, **given}
-
-
-def _reason(error: Exception) -> str:
-    """What an error of the user's code is, and where it was raised."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-    return f"{place}, {type(error).__name__}: {first_line(error)}"
