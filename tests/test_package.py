@@ -45,7 +45,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "training": 1_620,
     "traces": 1_130,
     "analysis": 1_350,
-    "results": 870,
+    "results": 920,
     "figures": 900,
     "report": 680,
     "hub": 380,
@@ -55,7 +55,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cli": 1_470,
     "scripts": 290,
 }
-LIMIT = 13_400
+LIMIT = 13_500
 
 
 def modules():
