@@ -11,7 +11,7 @@ from cascaded.analysis.curves import deadline_curve, threshold_curve
 from cascaded.analysis.latency import selection_latency
 from cascaded.analysis.statistics import corrected_sem, paired
 from cascaded.errors import CascadedWarning
-from cascaded.results.compare import CONDITION, SETTING, bands, difference, differences, estimates
+from cascaded.results.compare import CONDITION, SETTING, bands, difference, differences, estimates, interval
 from cascaded.results.run import run_analyses
 from cascaded.results.table import load, to_table
 from cascaded.results.tasks import Settings
@@ -182,3 +182,17 @@ def test_bands_are_those_of_the_traces(measured):
             assert_allclose(own.value, values[k].mean(axis=0))
             error = [corrected_sem(values[:, :, t].T) for t in range(STEPS)] if n > 1 else [np.nan] * STEPS
             assert_allclose(own["sem"], error, atol=1e-12)
+
+
+def test_the_variance_of_observers_is_added_to_that_over_seeds():
+    random = np.random.default_rng(0)
+    values = np.array([0.08, 0.09, 0.1])
+    shared = random.normal(0, 0.02, 4000)
+    low, high, over = interval(values, [value + shared for value in values], "observers")
+    by_seed = interval(values, [None] * 3)[1] - 0.09
+    assert over == "seeds and observers"
+    assert (low + high) / 2 == pytest.approx(0.09)
+    assert (high - low) / 2 == pytest.approx(np.hypot(by_seed, 1.96 * 0.02), rel=0.03)
+    assert interval(values[:1], [values[0] + shared], "observers")[2] == "observers"
+    table = made_table("human", seeds=(0,))
+    assert set(estimates(table[table.metric == "fit_error"]).interval_over) == {"observers"}

@@ -60,6 +60,13 @@ def test_files_from_before_rows_had_versions_are_of_the_first_protocol(tmp_path)
     assert load(file).version.isna().all()
 
 
+def test_files_from_before_there_were_people_have_null_in_their_columns(tmp_path):
+    file = write(tmp_path, "run_time", made_table("run_time", seeds=(0,)), {})
+    parquet.write_table(parquet.read_table(file).drop_columns(["human", "manipulation", "level"]), file)
+    assert load(file)[["human", "manipulation", "level"]].isna().all(axis=None)
+    assert list(load(file).columns) == COLUMNS
+
+
 def test_load_takes_runs_folders_above_them_and_single_files_and_reads_each_once(tmp_path):
     rows = made_table("run_time", seeds=(0,))
     run = tmp_path / "td0" / "0"
