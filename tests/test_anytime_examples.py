@@ -7,6 +7,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
+
 ABOVE_CHANCE = {  # rows, and whether the value of the last step is better than that of a network that learned nothing
     "anytime_unet.py": (3, lambda value: value > 20),  # all background: 18 %
     "anytime_gpt.py": (3, lambda value: value < 6),  # all 96 characters alike: 6.6 bits

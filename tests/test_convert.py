@@ -400,6 +400,20 @@ def test_a_converted_model_shares_parameters_and_behaves_as_a_module(vit, tmp_pa
     assert_same(loaded(images), net(images))
 
 
+def test_gradients_are_the_same_under_distributed_data_parallel(vit):
+    net, images = vit
+    expected = gradients(net, net(images))
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    try:
+        wrapped = nn.parallel.DistributedDataParallel(copy.deepcopy(net))
+        outputs = wrapped(images)
+        weights = torch.linspace(-1, 1, outputs.numel(), dtype=outputs.dtype).view_as(outputs)
+        (outputs * weights).sum().backward()
+        assert_same([parameter.grad for parameter in wrapped.parameters()], expected)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 def test_other_dtypes_batch_sizes_and_inputs_are_captured_when_they_occur():
     net, (images,) = converted(ARCHITECTURES["our-unet-batch-norm"])
     assert_same(net(images[:1]), net(images)[:, :1])

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from cascaded.cli import main as cli
-from cascaded.runtime.latency import FULL
+from cascaded.runtime.latency import FULL, Timing, recommend
 from cascaded.training.load import load_run
 from tests.tiny_runs import tiny_run  # noqa: F401
 
@@ -27,7 +27,19 @@ def test_timings_are_printed_and_written_and_shallow_deep_runs_serially(
     rules,
 ):
     folder = shutil.copytree(tiny_run(method), tmp_path / "0")
-    cascaded(monkeypatch, folder, "--thresholds", 0.3, "--batch-sizes", 8, "--max-images", 20, "--device", "cpu")
+    cascaded(
+        monkeypatch,
+        folder,
+        "--thresholds",
+        0.3,
+        "--batch-sizes",
+        8,
+        "--max-images",
+        20,
+        "--device",
+        "cpu",
+        "--no-exported",
+    )
     out = capsys.readouterr().out
     assert f"wrote {folder / 'latency.json'}" in out
     assert "latency of predictions" in out
@@ -38,5 +50,78 @@ def test_timings_are_printed_and_written_and_shallow_deep_runs_serially(
 
 def test_a_maximum_above_the_number_of_images_takes_all(tiny_run, tmp_path, monkeypatch, capsys):  # noqa: F811
     folder = shutil.copytree(tiny_run("shallow-deep"), tmp_path / "0")
-    cascaded(monkeypatch, folder, "--thresholds", 0.0, "--batch-sizes", 400, "--max-images", 1000, "--device", "cpu")
+    cascaded(
+        monkeypatch,
+        folder,
+        "--thresholds",
+        0.0,
+        "--batch-sizes",
+        400,
+        "--max-images",
+        1000,
+        "--device",
+        "cpu",
+        "--no-exported",
+    )
     assert json.loads((folder / "latency.json").read_text())["items"] == 359
+
+
+def timing(runtime, rule, threshold, accuracy, milliseconds, batch_size=1):
+    seconds = milliseconds / 1000
+    times = dict.fromkeys(("p50", "p95", "p99", "mean", "typical", "total"), seconds)
+    return Timing(runtime, rule, threshold, batch_size, accuracy, 9.0, **times, time_of_full=1.0, stopped=(1.0,))
+
+
+def test_the_recommendation_follows_from_the_numbers():
+    full = [timing("torch", FULL, None, 0.82, 2.0), timing("onnx", FULL, None, 0.82, 0.5)]
+    poor, slow = timing("onnx", "cascaded", 0.5, 0.75, 0.1), timing("onnx", "cascaded", 0.9, 0.815, 1.0)
+    fast = timing("onnx", "serial", 0.8, 0.811, 0.4)
+    assert recommend([*full, poor]) == [
+        "Batch size 1: use the exported full pass (0.50 ms, accuracy 82.0%): no early exit is within 1 point of its "
+        "accuracy."
+    ]
+    assert recommend([*full, poor, slow]) == [
+        "Batch size 1: use the exported full pass (0.50 ms, accuracy 82.0%): the fastest early exit within 1 point of "
+        "its accuracy, exported cascaded early exit at threshold 0.9, takes 2.00 times as long."
+    ]
+    assert recommend([*full, poor, slow, fast]) == [
+        "Batch size 1: use the exported serial early exit at threshold 0.8 (0.40 ms, accuracy 81.1%): it takes 0.80 of "
+        "the time of the exported full pass (0.50 ms, accuracy 82.0%)."
+    ]
+    assert len(recommend([*full, timing("torch", FULL, None, 0.82, 2.0, batch_size=16)])) == 2
+
+
+@pytest.mark.parametrize("method", ["cascaded-td", "shallow-deep"])
+def test_the_exported_network_is_timed_beside_torch(tiny_run, tmp_path, monkeypatch, capsys, method):  # noqa: F811
+    pytest.importorskip("onnx", reason="exporting needs the extra `export`")
+    pytest.importorskip("onnxruntime", reason="running exported networks needs the extra `export`")
+    folder = shutil.copytree(tiny_run(method), tmp_path / "0")
+    cascaded(monkeypatch, folder, "--thresholds", 0.3, "--batch-sizes", 4, "--max-images", 20, "--device", "cpu")
+    out = capsys.readouterr().out
+    assert "Batch size 4: use the " in out
+    written = json.loads((folder / "latency.json").read_text())
+    by_runtime = {}
+    for each in written["timings"]:
+        by_runtime.setdefault(each["runtime"], []).append(each)
+        assert sum(each["stopped"]) == pytest.approx(1)
+        assert 0 < each["p50"] <= each["p95"] <= each["p99"]
+    same = ("rule", "threshold", "accuracy", "steps", "stopped")
+    assert [[each[key] for key in same] for each in by_runtime["onnx"]] == [
+        [each[key] for key in same] for each in by_runtime["torch"]
+    ]
+    assert "<svg" in (folder / "latency.svg").read_text()
+    assert (folder / "latency-processors.svg").exists() == bool(written["processors"]) == (method == "cascaded-td")
+
+
+def test_without_the_packages_of_the_extra_torch_alone_is_timed_and_the_output_says_so(
+    tiny_run,  # noqa: F811
+    tmp_path,
+    monkeypatch,
+    capsys,
+):
+    folder = shutil.copytree(tiny_run(), tmp_path / "0")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    cascaded(monkeypatch, folder, "--thresholds", 0.3, "--batch-sizes", 8, "--max-images", 10, "--device", "cpu")
+    assert "the exported network is not timed, a package is not installed" in capsys.readouterr().out
+    written = json.loads((folder / "latency.json").read_text())
+    assert {each["runtime"] for each in written["timings"]} == {"torch"}

@@ -207,9 +207,7 @@ def test_every_figure_has_a_function_and_the_page_has_at_most_a_dozen():
     figures = [figure for section in SECTIONS for figure in section.figures]
     keys = {each.key for figure in figures for each in (figure, *figure.more)}
     assert keys | {"accuracy-per-step"} == set(DRAW)
-    assert (
-        len(figures) + len(("accuracy-per-step", "gallery", "schedules")) <= 14
-    )  # taxonomy, people: if recorded
+    assert len(figures) + len(("accuracy-per-step", "gallery", "schedules")) <= 14  # taxonomy, people: if recorded
 
 
 @pytest.fixture(scope="module")

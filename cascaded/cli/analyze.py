@@ -25,6 +25,7 @@ def analyze(
     *,
     only: Annotated[tuple[str, ...], help_default("all that the traces allow")] = (),
     csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), help_default("no file")] = None,
+    latencies: Annotated[Path | None, tyro.conf.arg(metavar="FILE"), help_default("no file")] = None,
     unsettled_fraction: float = 0.1,
     epochs: int = 300,
     draws: int = 200,
@@ -51,6 +52,8 @@ def analyze(
         runs: Folders of runs, or folders above them.
         only: Names of analyses.
         csv: Also write the rows of all runs to a CSV file, without the bootstrap draws.
+        latencies: Also write the selection latency of every image to a CSV file: image, model, latency in steps and,
+            after the analysis `human`, in milliseconds, confidence, prediction.
         unsettled_fraction: Fraction of images that may never settle; chooses the threshold of selection latency.
         epochs: Epochs of the learned stopper and of the OOD classifiers.
         draws: Bootstrap draws over images; use 2000 for publication.
@@ -91,6 +94,11 @@ def analyze(
     if csv is not None:
         rows.drop(columns="draws").to_csv(csv, index=False)
         print_line(wide_console(), f"wrote {csv}")
+    if latencies is not None:
+        from cascaded.results.latencies import latency_table
+
+        latency_table(analyzed, settings).to_csv(latencies, index=False)
+        print_line(wide_console(), f"wrote {latencies}")
     if failures:
         raise _first(failures)
 

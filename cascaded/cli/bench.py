@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,6 +16,7 @@ from cascaded.shell import help_default
 
 if TYPE_CHECKING:
     from cascaded.bench.compare import Measurement, Setting
+    from cascaded.bench.convert import ConvertedTimes
     from cascaded.bench.runtime import RuntimeSetting
 
 CAPTION = (
@@ -45,6 +47,7 @@ def bench(
     memory: bool = True,
     record: int = 0,
     runtime: bool = False,
+    convert: bool = False,
     json: Annotated[Path | None, help_default("nothing is written", "FILE")] = None,
 ) -> None:
     """Measure time, peak memory and operations of a cascade, the published loop and one serial pass.
@@ -57,6 +60,8 @@ def bench(
 
     Example: cascaded bench --runtime
 
+    Example: cascaded bench --convert --batch-size 8 --repeats 3
+
     Args:
         width: Channels of the first stage, one or more values.
         batch_size: Images per batch, one or more values.
@@ -67,6 +72,7 @@ def bench(
         memory: Measure peak memory, in separate processes.
         record: Also time the recording of this many images.
         runtime: Measure single steps and passes instead, with torch and exported to ONNX.
+        convert: Measure a converted vision transformer of 12 layers instead: all steps, and every single one.
         json: Also write all measurements to this file.
     """
     width = ((16, 64) if runtime else (16,)) if width is None else width
@@ -78,6 +84,11 @@ def bench(
         raise InputError(f"--json is {json}, a folder: give the name of a file in it")
     if json is not None:
         check_writable(json.parent)
+    if convert and runtime:
+        raise InputError("--convert and --runtime measure different things: give one of them")
+    if convert:
+        _convert(batch_size, repeats, threads or 2, json)
+        return
     if runtime:
         counts = (1, 2) if threads is None else (threads,)
         _bench_runtime([*product(width, batch_size, counts)], arch, image_size, repeats, json)
@@ -123,6 +134,40 @@ def _bench_runtime(
 
 def _about(setting: RuntimeSetting) -> dict[str, str]:
     return {"width": str(setting.width), "batch": str(setting.batch_size), "threads": str(setting.threads)}
+
+
+def _convert(batch_sizes: tuple[int, ...], repeats: int, threads: int, json: Path | None) -> None:
+    """Print the times of a converted transformer, in passes through the model."""
+    import torch
+
+    from cascaded.bench.convert import JOINS, time_conversion
+
+    torch.set_num_threads(threads)
+    with progress("benchmark", len(batch_sizes) * len(JOINS) * (repeats + 1)) as bar:
+        found = {size: time_conversion(12, 192, size, repeats, lambda: bar.advance(1)) for size in batch_sizes}
+    rows = [_converted_cells(size, each) for size, measured in found.items() for each in measured]
+    console = wide_console()
+    console.print(table(rows, "a vision transformer of 12 layers, 64 tokens", set(rows[0]) - {"delayed"}))
+    console.print("Times in passes through the model. loop: the whole model once per step.")
+    if json is not None:
+        write_json(json, {str(size): [asdict(each) for each in measured] for size, measured in found.items()})
+        console.print(f"wrote {json}")
+
+
+def _converted_cells(batch_size: int, each: ConvertedTimes) -> dict[str, str]:
+    return {
+        "batch size": str(batch_size),
+        "delayed": each.joins,
+        "steps": str(each.steps),
+        "conversion": f"{each.seconds:.1f} s",
+        "loop": f"{each.loop:.2f}",
+        "all steps": f"{each.time:.2f}",
+        "of loop's": f"{each.time_of_loop:.2f}",
+        "of operations'": f"{each.time_of_operations:.2f}",
+        "step 1": f"{each.step_times[0]:.2f}",
+        "step 2": f"{each.step_times[1]:.2f}",
+        "last step": f"{each.step_times[-1]:.2f}",
+    }
 
 
 def _check_batch_norm(batch_size: int, image_size: int) -> None:

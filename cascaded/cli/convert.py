@@ -24,7 +24,7 @@ def convert(
     *,
     input: tuple[str, ...],
     joins: str = "auto",
-    exclude: tuple[str, ...] = (),
+    exclude: Annotated[tuple[str, ...], help_default("none")] = (),
     start: Literal["empty", "rest"] = "empty",
     output: Annotated[str | None, DisallowNone, help_default("logits, or the only one")] = None,
 ) -> None:

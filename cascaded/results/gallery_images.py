@@ -40,7 +40,7 @@ def write_galleries(run: Analyzed, settings: Settings) -> list[Path]:
 
 
 def _write(run: Analyzed, trace_file: TraceFile, file: Path, source: str, unsettled_fraction: float) -> None:
-    trace, images = trace_file.load(), _images(run, trace_file)
+    trace, images = trace_file.load(), find_images(run, trace_file)
     latency = selection_latency(trace, unsettled_fraction=unsettled_fraction)
     order = by_latency(trace, latency)
     found = extremes(latency, order, IMAGES)
@@ -55,7 +55,7 @@ def _write(run: Analyzed, trace_file: TraceFile, file: Path, source: str, unsett
     write_whole(file.with_suffix(".png"), lambda part: contact_sheet(rows).save(part, format="PNG"))
 
 
-def _images(run: Analyzed, trace: TraceFile) -> Images:
+def find_images(run: Analyzed, trace: TraceFile) -> Images:
     """The images that a trace was recorded from; others are refused."""
     data, split = str(trace.config.data), str(trace.config.split)
     if data == run.config.data:

@@ -1,4 +1,4 @@
-"""Measure the latency of early exit.
+"""Measure the latency of early exit, with torch and with ONNX Runtime.
 
 A trace counts steps, updates and operations. Seconds are another matter: every step has an overhead of its own, and a
 smaller batch is computed less efficiently. So early exit is run and timed.
@@ -6,10 +6,13 @@ smaller batch is computed less efficiently. So early exit is run and timed.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -18,12 +21,18 @@ from torch import Tensor
 from cascaded.cascade.inputs import Schedule
 from cascaded.cascade.network import Cascade
 from cascaded.files import write_json
-from cascaded.runtime.early_exit import EarlyExitResult, early_exit, full_pass
+from cascaded.runtime.early_exit import early_exit, full_pass
+from cascaded.runtime.export import export
+from cascaded.runtime.processors import predict_times
+from cascaded.runtime.result import EarlyExitResult
+from cascaded.runtime.runner import Runner
 from cascaded.traces.select import limit_images, select_images
 from cascaded.training.load import Trained
 
 FULL = "full pass"
 """The rule without early exit: one ordinary pass through the network."""
+CLOSE, POINTS = 0.01, "1 point"
+"""An early exit whose accuracy is lower than that of a full pass by more than this is not recommended."""
 OnProgress = Callable[[int, int], object]
 """Called with the number of items that are done and the number of all items."""
 
@@ -33,6 +42,7 @@ class Timing:
     """Accuracy and latency of one rule.
 
     Attributes:
+        runtime: `torch`, or `onnx` for the exported network in ONNX Runtime.
         rule: `full pass`, or the schedule under which items exit early.
         threshold: Confidence above which an item exits; None for the full pass.
         batch_size: Items per batch.
@@ -40,11 +50,16 @@ class Timing:
         steps: Mean step at which items exit.
         p50: Median over items of the seconds from the start of their batch to their prediction.
         p95: 95th percentile of the same.
+        p99: 99th percentile of the same.
         mean: Mean of the same.
+        typical: The same, but with the median over all items that exit at a step in place of each of them: other load
+            on the machine, which delays some items by far, has little effect on it.
         total: Seconds per item: the time of all batches divided by the number of items.
-        time_of_full: `total` as a multiple of that of the full pass.
+        time_of_full: `total` as a multiple of that of the full pass with the same runtime.
+        stopped: Fraction of the items that exit at each step, from the first.
     """
 
+    runtime: Literal["torch", "onnx"]
     rule: str
     threshold: float | None
     batch_size: int
@@ -52,9 +67,37 @@ class Timing:
     steps: float
     p50: float
     p95: float
+    p99: float
     mean: float
+    typical: float
     total: float
     time_of_full: float
+    stopped: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """The rule in words."""
+        runtime = {"torch": "torch", "onnx": "exported"}[self.runtime]
+        if self.threshold is None:
+            return f"{runtime} full pass"
+        return f"{runtime} {self.rule} early exit at threshold {self.threshold:g}"
+
+
+@dataclass(frozen=True)
+class Latency:
+    """What was measured of a run.
+
+    Attributes:
+        file: The written file.
+        split: The split of the images.
+        timings: One per rule and batch size.
+        processors: Predicted times with several processors; empty without an exported network.
+    """
+
+    file: Path
+    split: str
+    timings: list[Timing]
+    processors: list[dict[str, Any]]
 
 
 def record_latency(
@@ -63,10 +106,11 @@ def record_latency(
     batch_sizes: Sequence[int],
     max_images: int,
     on_progress: OnProgress = lambda done, total: None,
-) -> tuple[Path, str, list[Timing]]:
+    exported: bool = False,
+) -> Latency:
     """Time early exit of a run on its test images, or its validation images if it has no others.
 
-    Writes RUN/latency.json. Returns the file, the split, and the timings.
+    Writes RUN/latency.json.
 
     Args:
         run: The network, from `load_run`.
@@ -74,17 +118,25 @@ def record_latency(
         batch_sizes: Images per batch.
         max_images: Maximum number of images, the same number per class.
         on_progress: Called with the numbers of finished and of all items, counted once per rule.
+        exported: Also time the exported network, on the CPU, and predict its time with several processors.
     """
     images, items = select_images(run)
     items, device = limit_images(images, items, max_images), next(run.net.parameters()).device
     schedules: tuple[Schedule, ...] = ("serial",) if run.net.heads == "shallow_deep" else ("serial", "cascaded")
     inputs, labels = run.normalized(images.images[items].to(device)), images.labels[items]
-    timings = measure_latency(run.net, inputs, labels, thresholds, batch_sizes, schedules, on_progress)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "exported" if exported else None
+        if place is not None:
+            export(run.net, place, inputs=run.inputs)
+        timings = measure_latency(
+            run.net, inputs, labels, thresholds, batch_sizes, schedules, on_progress, exported=place
+        )
+    processors = predict_times(run.net, inputs, labels) if exported and "cascaded" in schedules else []
     machine = {"device": str(device), "threads": torch.get_num_threads()}
-    about = {"format": 2, "weights": run.weights, "split": images.split, "items": len(items), **machine}
+    about = {"format": 3, "weights": run.weights, "split": images.split, "items": len(items), **machine}
     file = run.folder / "latency.json"
-    write_json(file, {**about, "timings": [asdict(each) for each in timings]})
-    return file, images.split, timings
+    write_json(file, {**about, "timings": [asdict(each) for each in timings], "processors": processors})
+    return Latency(file, images.split, timings, processors)
 
 
 def measure_latency(
@@ -95,6 +147,7 @@ def measure_latency(
     batch_sizes: Sequence[int],
     schedules: Sequence[Schedule] = ("serial", "cascaded"),
     on_progress: OnProgress = lambda done, total: None,
+    exported: Path | None = None,
 ) -> list[Timing]:
     """Time early exit under several thresholds and schedules, and the full pass, in turns.
 
@@ -108,36 +161,92 @@ def measure_latency(
         batch_sizes: Images per batch.
         schedules: Schedules to run; a Shallow-Deep network has the serial one only.
         on_progress: Called with the numbers of finished and of all items, counted once per rule.
+        exported: Folder of the exported network, to be timed as well.
     """
-    rules: list[tuple[Schedule, float]] = list(product(schedules, thresholds))
+    rules = _rules(net, thresholds, schedules, exported)
     timings: list[Timing] = []
-    done, total = 0, len(batch_sizes) * (1 + len(rules)) * len(images)
+    done, total = 0, len(batch_sizes) * len(rules) * len(images)
     for batch_size in batch_sizes:
-        results: dict[tuple[str, float | None], list[EarlyExitResult]] = {}
-        early_exit(net, images[:batch_size], 0.5, schedule=schedules[0])  # the very first call is slow
+        results: dict[_Key, list[EarlyExitResult[Tensor]]] = {key: [] for key in rules}
+        for run in rules.values():
+            run(images[:batch_size])  # the very first call is slow
         for batch in images.split(batch_size):
-            results.setdefault((FULL, None), []).append(full_pass(net, batch))
-            for schedule, threshold in rules:
-                result = early_exit(net, batch, threshold, schedule=schedule)
-                results.setdefault((schedule, threshold), []).append(result)
-            done += (1 + len(rules)) * len(batch)
+            for key, run in rules.items():
+                results[key].append(run(batch))
+            done += len(rules) * len(batch)
             on_progress(done, total)
         timings += _timings(results, labels.cpu(), batch_size)
     return timings
 
 
-def _timings(
-    results: dict[tuple[str, float | None], list[EarlyExitResult]], labels: Tensor, batch_size: int
-) -> list[Timing]:
-    full = sum(batch.total for batch in results[FULL, None])
+_Key = tuple[Literal["torch", "onnx"], str, float | None]
+_Rule = Callable[[Tensor], EarlyExitResult[Tensor]]
+
+
+def _rules(
+    net: Cascade, thresholds: Sequence[float], schedules: Sequence[Schedule], exported: Path | None
+) -> dict[_Key, _Rule]:
+    """What is timed: a function of a batch for every runtime, rule and threshold."""
+    rules: dict[_Key, _Rule] = {("torch", FULL, None): partial(full_pass, net)}
+    for schedule, threshold in product(schedules, thresholds):
+        rules["torch", schedule, threshold] = partial(early_exit, net, threshold=threshold, schedule=schedule)
+    if exported is None:
+        return rules
+    runners = {each: Runner(exported, schedule=each, threads=torch.get_num_threads()) for each in schedules}
+    rules["onnx", FULL, None] = partial(_exported, runners[schedules[0]], None)
+    for schedule, threshold in product(schedules, thresholds):
+        rules["onnx", schedule, threshold] = partial(_exported, runners[schedule], threshold)
+    return rules
+
+
+def _exported(runner: Runner, threshold: float | None, batch: Tensor) -> EarlyExitResult[Tensor]:
+    found = runner.predict(batch.float().cpu().numpy(), threshold, normalized=True)
+    predictions, steps, seconds = map(torch.as_tensor, (found.predictions, found.steps, found.seconds))
+    return EarlyExitResult(predictions, steps, seconds, found.total)
+
+
+def _timings(results: dict[_Key, list[EarlyExitResult[Tensor]]], labels: Tensor, batch_size: int) -> list[Timing]:
+    totals = {key: sum(batch.total for batch in batches) for key, batches in results.items()}
     timings = []
-    for (rule, threshold), batches in results.items():
+    for (runtime, rule, threshold), batches in results.items():
         seconds = torch.cat([batch.seconds for batch in batches])
         correct = torch.cat([batch.predictions for batch in batches]) == labels
         steps = torch.cat([batch.steps for batch in batches])
-        total = sum(batch.total for batch in batches)
-        p50, p95 = seconds.quantile(torch.tensor([0.5, 0.95], dtype=torch.float64)).tolist()
+        total = totals[runtime, rule, threshold]
+        p50, p95, p99 = seconds.quantile(torch.tensor([0.5, 0.95, 0.99], dtype=torch.float64)).tolist()
         accuracy, mean_step, mean = (float(each.double().mean()) for each in (correct, steps, seconds))
-        relative = (total / len(labels), total / full)
-        timings.append(Timing(rule, threshold, batch_size, accuracy, mean_step, p50, p95, mean, *relative))
+        relative = (total / len(labels), total / totals[runtime, FULL, None])
+        stopped = tuple((steps.bincount()[1:] / len(labels)).tolist())
+        about = (runtime, rule, threshold, batch_size, accuracy, mean_step)
+        typical = sum(float(seconds[steps == step].median()) * share for step, share in enumerate(stopped, 1) if share)
+        timings.append(Timing(*about, p50, p95, p99, mean, typical, *relative, stopped))
     return timings
+
+
+def recommend(timings: Sequence[Timing]) -> list[str]:
+    """A sentence per batch size: which rule to use on this machine."""
+    sentences = []
+    for batch_size in dict.fromkeys(each.batch_size for each in timings):
+        own = [each for each in timings if each.batch_size == batch_size]
+        full = min((each for each in own if each.threshold is None), key=lambda each: each.typical)
+        early = [each for each in own if each.threshold is not None and each.accuracy >= full.accuracy - CLOSE]
+        choice = _choice(full, min(early, key=lambda each: each.typical, default=None))
+        sentences.append(f"Batch size {batch_size}: {choice}")
+    return sentences
+
+
+def _choice(full: Timing, early: Timing | None) -> str:
+    def cost(timing: Timing) -> str:
+        return f"{1000 * timing.typical:.2f} ms, accuracy {timing.accuracy:.1%}"
+
+    if early is None:
+        return f"use the {full.name} ({cost(full)}): no early exit is within {POINTS} of its accuracy."
+    ratio = early.typical / full.typical
+    if ratio < 1:
+        return (
+            f"use the {early.name} ({cost(early)}): it takes {ratio:.2f} of the time of the {full.name} ({cost(full)})."
+        )
+    return (
+        f"use the {full.name} ({cost(full)}): the fastest early exit within {POINTS} of its accuracy, {early.name}, "
+        f"takes {ratio:.2f} times as long."
+    )

@@ -76,7 +76,8 @@ class Runner:
     ):
         at_least(1, threads=threads)
         self.folder = Path(os.path.expanduser(folder))
-        self._runtime, self._threads, self._clock = _import_runtime(), threads, clock
+        self._threads, self._clock = threads, clock
+        _import_runtime()
         self.config = read_export(self.folder)
         self.schedule = schedule or self.config.schedule
         if self.schedule not in self.config.schedules:
@@ -259,24 +260,29 @@ class Runner:
         """A file, opened and checked against the configuration."""
         if file.file in self._sessions:
             return self._sessions[file.file]
-        path, options = self.folder / file.file, self._runtime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = self._threads, 1
-        options.log_severity_level = 4
-        # every file has threads of its own: those that wait for the next call must not slow down the other files
-        options.add_session_config_entry("session.force_spinning_stop", "1")
-        try:
-            session = self._runtime.InferenceSession(
-                path, options, providers=["CPUExecutionProvider"], enable_fallback=0
-            )
-        except Exception as error:
-            raise InputError(
-                f"{path} is not an ONNX file of this network ({first_line(error)}): export it again"
-            ) from error
+        path = self.folder / file.file
+        session = open_session(path, self._threads)
         ends = (session.get_inputs(), file.reads), (session.get_outputs(), file.writes)
         if any({each.name: tuple(each.shape) for each in found} != named for found, named in ends):
             raise InputError(f"{path} has other inputs or outputs than config.json: export the network again")
         self._sessions[file.file] = session
         return session
+
+
+def open_session(file: Path, threads: int) -> Any:
+    """Open an ONNX file in ONNX Runtime, on the CPU."""
+    runtime = _import_runtime()
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.log_severity_level = 4
+    # every file has threads of its own: those that wait for the next call must not slow down the other files
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    try:
+        return runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"], enable_fallback=0)
+    except Exception as error:  # ONNX Runtime raises many types
+        raise InputError(
+            f"{file} is not an ONNX file of this network ({first_line(error)}): export it again"
+        ) from error
 
 
 def _confidence(logits: np.ndarray) -> np.ndarray:

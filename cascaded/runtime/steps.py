@@ -137,7 +137,7 @@ class StepWriter:
         else:
             z = self._read("features")
         if 1 < number <= len(blocks) + 1:
-            z = self._settled_block(blocks[number - 2], z, number)
+            z = self.write_settled_block(blocks[number - 2], z, number)
         if number <= len(blocks) + 1:
             self._write("features", z)
         if self.net.heads != "shallow_deep":
@@ -149,10 +149,11 @@ class StepWriter:
         """Write the whole network without time: every block once."""
         z = write_layer(self.graph, self.net.stem, self._frame(), SETTLED)
         for block in self.net.chain:
-            z = self._settled_block(block, z, SETTLED)
+            z = self.write_settled_block(block, z, SETTLED)
         self._write_logits(z)
 
-    def _settled_block(self, block: Block, z: str, step: int) -> str:
+    def write_settled_block(self, block: Block, z: str, step: int) -> str:
+        """Add a block that is computed once, from its final input; returns its output."""
         return self._join(block, z, write_layer(self.graph, block.branch, z, SETTLED), step)
 
     def _skip_only(self, block: Block, z: str) -> str:

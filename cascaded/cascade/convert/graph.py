@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +12,8 @@ import torch
 from torch import Tensor, fx
 
 NUMBERS = (bool, int, float, torch.SymInt, torch.SymFloat, torch.SymBool)
-RANDOM = torch.Tag.nondeterministic_seeded
+FRAME = re.compile(r'File "(.*)", line (\d+), in .*(?:\n +(?!File ")(.*))?')
+"""A frame of a stack trace: file, line number and, if it is known, the text of the line."""
 
 
 class Place(NamedTuple):
@@ -38,11 +40,11 @@ def place(node: fx.Node) -> Place:
     """Module and source line of a node."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     module = next((path for path, _ in reversed(stack) if not path.startswith("_empty")), "")
-    trace = (node.meta.get("stack_trace") or "").strip().splitlines()
-    if len(trace) < 2:
+    frames = FRAME.findall(node.meta.get("stack_trace") or "")
+    if not frames:
         return Place(module, node.name)
-    file, number = trace[-2].strip().removeprefix('File "').split('", line ')
-    return Place(module, f"{Path(file).name}:{number.split(',')[0]}: {trace[-1].strip()}")
+    file, number, text = frames[-1]
+    return Place(module, f"{Path(file).name}:{number}" + (f": {text.strip()}" if text else ""))
 
 
 def value(node: fx.Node) -> Any:
