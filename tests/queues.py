@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch._dynamo  # otherwise every process would import it with its first optimizer, for seconds
 
 from cascaded.paper import worker
 from cascaded.paper.experiments import COARSE, EXPERIMENTS, FINE, TITLES, Experiment, Network

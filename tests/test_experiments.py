@@ -10,7 +10,8 @@ import tyro
 from cascaded.cli.main import COMMANDS
 from cascaded.errors import InputError
 from cascaded.paper.commands import commands
-from cascaded.paper.experiments import DEMO, EXPERIMENTS, SCRATCH, SETS, SHIPPED, Network, find_experiment
+from cascaded.paper.experiments import DEMO, EXPERIMENTS, SCRATCH, SETS, SHIPPED, STRONG, Network, find_experiment
+from cascaded.paper.queue import plan
 from cascaded.paper.reproduce import Reproduction
 from cascaded.paper.scales import DEMO_SCALE, LAPTOP, PAPER, QUICK_DEMO, SCALES
 from cascaded.results.metrics import METRICS
@@ -28,7 +29,7 @@ def test_the_paper_scale_is_the_papers():
     config = PAPER.config(Network("cascaded-td", 0.0))
     assert (config.width, config.epochs, config.batch_size, config.lr) == (64, 120, 128, 0.1)
     assert PAPER.seeds_of(Network("cascaded-td", 0.0)) == (0, 1, 2, 3, 4)
-    assert {network for network in EVERY if not PAPER.has(network)} == set(SCRATCH)  # all are trained from scratch
+    assert {network for network in EVERY if not PAPER.has(network)} == {*SCRATCH, *STRONG}
     assert PAPER.config(Network("cascaded-td", 0.0, "terriers")).batch_size == 32
 
 
@@ -50,11 +51,14 @@ def test_every_network_of_a_stage_is_part_of_an_experiment_and_trained_once(scal
     assert {network for network, _ in places} <= set(EVERY)
 
 
-def test_a_network_can_have_a_recipe_of_its_own(monkeypatch):
-    monkeypatch.setitem(RECIPES, "strong", replace(RECIPES["laptop"], width=32, epochs=27))
-    network = Network("cascaded-td", 0.0, recipe="strong")
-    assert (LAPTOP.config(network).width, LAPTOP.config(network).epochs) == (32, 27)
-    assert network.part == "cifar10-strong"
+def test_the_strong_network_starts_from_cross_entropy_and_ends_the_first_stage():
+    works = [Reproduction(each, LAPTOP, Path("out")) for each in EXPERIMENTS.values()]
+    ce, td = plan(works, stages=[1])[-2:]
+    assert [task.name for task in (ce, td)] == ["cifar10-strong/cascaded-ce/0", "cifar10-strong/cascaded-td-lam0/0"]
+    assert td.after == (ce,)
+    assert td.work.config == replace(
+        RECIPES["strong"], data="cifar10", lam=0.0, epochs=7, lr=0.05, init_from=str(ce.folder)
+    )
 
 
 def test_networks_are_shared_between_experiments():

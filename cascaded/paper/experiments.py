@@ -49,6 +49,8 @@ class Network:
         test_data: Data that it is tested on, if they are not `data`.
         arch: Network architecture.
         recipe: Name of the recipe that it is trained with; None for the scale's.
+        changes: Fields of the recipe that differ, with their values.
+        start: The network whose weights it starts from.
         from_scratch: Of a network with noise: start from random weights although the scale starts from clean networks.
     """
 
@@ -61,6 +63,8 @@ class Network:
     test_data: str | None = None
     arch: Arch = "resnet18"
     recipe: str | None = None
+    changes: tuple[tuple[str, Any], ...] = ()
+    start: Network | None = None
     from_scratch: bool = False
 
     @property
@@ -124,6 +128,11 @@ TD, TD_CE = cascades("cifar10", ce=False), cascades("cifar10")
 CIFAR100 = cascades("cifar100")
 NOISY = tuple(network for noise in NOISES for network in cascades("cifar10", noise=noise))
 SCRATCH = tuple(replace(network, from_scratch=True) for network in cascades("cifar10", noise="occlusion"))
+STRONG_CE = Network("cascaded-ce", recipe="strong")
+STRONG = (
+    STRONG_CE,
+    Network("cascaded-td", 0.0, recipe="strong", changes=(("epochs", 7), ("lr", 0.05)), start=STRONG_CE),
+)
 MULTIHEAD = tuple(Network("serial-td-multihead", 1.0, data) for data in SETS)
 SIX = (
     *cascades(*SETS),
@@ -157,6 +166,7 @@ TITLES = {
     "alpha": "Latency and prototypicality with other smoothing (text of the paper)",
     "depth": "ResNet-34 beside ResNet-18 (appendix of the paper)",
     "terriers": "Ten breeds of terriers in high resolution (appendix of the paper)",
+    "strong": "Wider networks with the strong recipe: cross-entropy, then TD(0) from its weights",
     "run-time": "Training time (appendix table of the paper)",
     "demo": "Networks that come with the package on 1,000 photographs, and one that is trained here",
 }
@@ -208,6 +218,7 @@ _ALL = (
     Experiment("terriers", TERRIERS, (COARSE,), SPEED, HALF, "rule != 'deadline'", (*CURVES, STEPS), True),
     Experiment("alpha", TD_CE, SLOWER_AND_FASTER, ("prototypicality",), ("rho",)),
     Experiment("depth", DEPTHS, (COARSE,), SPEED, ("accuracy", "area"), "rule != 'deadline'"),
+    Experiment("strong", STRONG, (COARSE, SERIAL), SPEED, ("accuracy", "area"), "rule != 'deadline'", (STEPS,), True),
     Experiment("run-time", cascades(*SETS), (), ("run_time",), ("training_hours",)),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}

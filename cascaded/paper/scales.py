@@ -13,6 +13,7 @@ from cascaded.paper.experiments import (
     EXPERIMENTS,
     NOISY,
     SCRATCH,
+    STRONG,
     TERRIERS,
     Experiment,
     Network,
@@ -88,6 +89,8 @@ class Scale:
 
     def start_of(self, network: Network) -> Network | None:
         """The network whose weights another one starts from; None if it starts from random weights."""
+        if network.start is not None:
+            return network.start
         from_clean = network.noise and self.noise_from_clean and not network.from_scratch
         return replace(network, noise=None) if from_clean else None
 
@@ -102,7 +105,7 @@ class Scale:
         if network.data == "terriers":
             changes["batch_size"] = min(recipe.batch_size, TERRIER_BATCH)
         about = {name: getattr(network, name) for name in ("data", "method", "lam", "noise", "arch")}
-        return replace(recipe, **about, seed=seed, **changes)
+        return replace(recipe, **about, seed=seed, **changes, **dict(network.changes))
 
     def recordings(self, network: Network, experiment: Experiment) -> list[RecordingConfig]:
         """What is recorded of a network for an experiment, each once."""
@@ -131,13 +134,15 @@ class Scale:
         return [replace(sized, max_images=images, data=network.test_data)]
 
 
+OUR_OWN = (*SCRATCH, *STRONG)
+"""Networks that the paper does not have, or has in another form."""
 DEEP = tuple(network for network in DEPTHS if network.arch != "resnet18")
 LAPTOP = Scale(
     "laptop",
     "ResNet-18 of width 16, 30 epochs, three seeds; for two cores",
     RECIPES["laptop"],
     stages=(
-        Stage(eight("cifar10")),
+        Stage((*eight("cifar10"), *STRONG)),
         Stage(eight("cifar10"), seeds=(1, 2)),
         Stage((*NOISY, *SCRATCH)),
         Stage(eight("cifar100"), seeds=(0, 1, 2)),
@@ -160,9 +165,7 @@ PAPER = Scale(
     RECIPES["paper"],
     stages=(
         Stage(
-            tuple(
-                dict.fromkeys(each for one in EXPERIMENTS.values() for each in one.networks if not each.from_scratch)
-            ),
+            tuple(dict.fromkeys(each for one in EXPERIMENTS.values() for each in one.networks if each not in OUR_OWN)),
             seeds=(0, 1, 2, 3, 4),
         ),
     ),
