@@ -81,14 +81,14 @@ def train(
         config, notes = fit(config, given)
     import torch
 
+    from cascaded.training.distributed import be_deterministic
     from cascaded.training.loop import StoppedError
     from cascaded.training.loop import train as train_run
 
     if execution.threads is not None:
         torch.set_num_threads(execution.threads)
     if execution.deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
-        torch.use_deterministic_algorithms(True)
+        be_deterministic()
     try:
         metrics = train_run(
             config, folder, execution, init_from=start, resume=bool(resume), on_begin=lambda: print_notes(notes)

@@ -152,8 +152,9 @@ class _Planner:
         measured = {each.experiment.name: _measurement(network, each) for each in self.users(network)}
         # others may start from its weights later
         keep = "weights" if self.keep == "none" and first.scale.is_start(network) else self.keep
-        more = {"measurements": measured, "fit_epochs": first.scale.fit_epochs, "keep": keep}
-        return Task(stage, replace(work, **more), first.runs, after)
+        scale = first.scale
+        more = {"measurements": measured, "fit_epochs": scale.fit_epochs, "deterministic": scale.deterministic}
+        return Task(stage, replace(work, **more, keep=keep), first.runs, after)
 
 
 def _measurement(network: Network, work: Reproduction) -> Measurement:

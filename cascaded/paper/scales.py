@@ -61,6 +61,7 @@ class Scale:
         noise_images: Number of test images under noise.
         trials: How often each of those is presented.
         fit_epochs: Training epochs of the stopper and of MetaCog.
+        deterministic: Refuse operations whose result may differ from run to run.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Scale:
     noise_images: int | None = None
     trials: int = 5
     fit_epochs: int = 300
+    deterministic: bool = False
 
     def has(self, network: Network) -> bool:
         """Whether a network is part of this scale."""
@@ -170,6 +172,7 @@ PAPER = Scale(
         ),
     ),
     ood_data=("svhn", "lsun-crop", "lsun-resize", "tinyimagenet-crop", "tinyimagenet-resize"),
+    deterministic=True,
 )
 SMOKE = replace(
     LAPTOP,

@@ -46,6 +46,7 @@ class Work:
         measurements: By experiment, what is measured.
         fit_epochs: Training epochs of the stopper and of MetaCog.
         keep: What stays of the network once everything is measured.
+        deterministic: Refuse operations whose result may differ from run to run.
     """
 
     folder: str
@@ -55,6 +56,7 @@ class Work:
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
     fit_epochs: int = 300
     keep: Keep = "weights"
+    deterministic: bool = False
 
     @property
     def path(self) -> Path:

@@ -27,7 +27,7 @@ from cascaded.results.gallery_images import write_galleries
 from cascaded.results.run import run_analysis
 from cascaded.results.tasks import Settings
 from cascaded.traces.record import record
-from cascaded.training.distributed import choose_device
+from cascaded.training.distributed import be_deterministic, choose_device
 from cascaded.training.load import load_run
 from cascaded.training.loop import StoppedError, train
 from cascaded.training.runs import WITH_PARENT, is_done, locked, resolve_init
@@ -57,6 +57,8 @@ def main() -> None:
 
 def work(own: Work) -> None:
     """Train a network as far as it is not trained, then measure what is missing."""
+    if own.deterministic:
+        be_deterministic()
     with locked(own.path / "results", PATIENCE):
         _train(own)
         done = replace(Done.read(own.path), keep=own.keep)

@@ -129,6 +129,12 @@ def wrap_ddp(module: nn.Module) -> DistributedDataParallel:
     return wrapped
 
 
+def be_deterministic() -> None:
+    """Refuse operations whose result may differ from run to run, in this process."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to be deterministic
+    torch.use_deterministic_algorithms(True)
+
+
 def choose_device(name: str) -> torch.device:
     """`auto`, `cpu`, `cuda`, `cuda:1` or `mps`, if it is available."""
     local = int(os.environ.get("LOCAL_RANK", "0"))
