@@ -126,7 +126,7 @@ def test_a_network_from_the_users_own_loop_is_copied_and_saved(norm, tmp_path):
     [
         (
             {"width": 8},
-            r"not a resnet18 of width 4, shared heads, 10 classes and 1 channel of 8 x 8 \(its stem\.0\.weight has "
+            r"not a resnet18, width 4, shared heads, 10 classes and 1 channel of 8 x 8 \(its stem\.0\.weight has "
             r"shape \(8, 1, 3, 3\), the configuration gives \(4, 1, 3, 3\)\): change config and inputs",
         ),
         ({"heads": "per_step"}, r"its readout\.linears\.0\.weight has shape \(10, 32\), the configuration gives None"),
@@ -203,7 +203,7 @@ def cut_short(folder):
         (lambda folder: (folder / "config.json").write_text('{"hidden_size": 9}'), r"it has no config and inputs"),
         (changed(spec={}), r"is a network of cascaded 0\.1"),
         (changed(config__method="cascaded-tdd"), r"cascaded-tdd"),
-        (changed(config__width="4"), r"Expected `int`, got `str` - at `\$\.config\.width`"),
+        (changed(config__width="4"), r"Expected `int \| null`, got `str` - at `\$\.config\.width`"),
         (changed(config__max_images=0), r"max_images is 0: give at least 1"),
         (changed(**{"config__\x1b[31mred": 1}), r"unknown key \ufffd\[31mred"),
         (changed(inputs__shape=[8, 8]), r"shape is \[8, 8\]: give channels, height and width"),

@@ -201,7 +201,7 @@ def test_weights_that_are_not_finite_are_never_kept(tmp_path, monkeypatch, poiso
     [
         ({"batch_size": 4000}, "batch_size is 4000, there are 320 training images"),
         ({"data": "digist"}, "there is no data set 'digist': did you mean digits"),
-        ({"arch": "resnet19"}, "arch is 'resnet19': give resnet18 or"),
+        ({"arch": "resnet19"}, "there is no architecture 'resnet19': did you mean resnet18"),
         ({"noise": "fokus"}, "focus"),
         ({"pad": 9}, "pad is 9, images are 8 x 8"),
     ],
