@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 import cascaded
+from cascaded.cascade.convert.checks import unchanged
+from cascaded.errors import InputError
 from tests import plain_models as plain
 from tests.architectures import ARCHITECTURES, QUICK, REFUSED, call, first
 from tests.converted import as_call, assert_exact, assert_same, double, given, gradients, run, stream
@@ -453,3 +455,12 @@ def test_bad_options_are_refused(vit):
         net(images, steps=0)
     with pytest.raises(ValueError, match="schedule is 'sideways'"):
         net(images, schedule="sideways")
+
+
+def test_a_model_that_is_refused_during_its_check_keeps_its_statistics():
+    norm, refusal = nn.BatchNorm1d(4), InputError("the final step differs")
+    with pytest.raises(InputError, match="the final step differs"), unchanged(norm):
+        norm(torch.ones(8, 4))
+        raise refusal
+    assert torch.equal(norm.running_mean, torch.zeros(4))
+    assert norm.num_batches_tracked == 0

@@ -433,3 +433,8 @@ def test_as_an_augmentation_it_comes_before_normalizing():
     augment = Augment(pad=0, flip=False, cutout=0, noise=Gray(sd=(0.1,)))
     expected = normalize(Gray(sd=(0.1,))(images.float() / 255, seeded()), mean, std)
     torch.testing.assert_close(augment(images, mean, std, seeded()), expected)
+
+
+@pytest.mark.parametrize("images", [torch.full((1, 3, 8, 8), 1.5), torch.full((1, 3, 8, 8), -0.5)])
+def test_noise_on_pixels_refuses_normalized_images(images):
+    refused("it takes floats from 0 to 1: divide bytes by 255", Gray(), images, seeded())

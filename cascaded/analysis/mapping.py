@@ -89,13 +89,13 @@ class Fit:
 
 
 def free_error(curves: NetworkCurves, people: Float64[np.ndarray, "conditions deadlines"]) -> float:
-    """The RMS difference with the best x for each deadline on its own: no line, and no other time course, has less.
+    """The RMS difference with the best x for each deadline on its own: no time course on this grid has less.
 
     Args:
         curves: The network.
         people: Accuracy of people.
     """
-    network = curves.at(np.linspace(0, curves.x[-1], PLACES))
+    network = curves.at(np.union1d(np.linspace(0, curves.x[-1], PLACES), curves.x))
     squares = np.nansum((people[:, :, None] - network[:, None]) ** 2, axis=0).min(axis=-1)
     return float(np.sqrt(squares.sum() / np.isfinite(people).sum()))
 

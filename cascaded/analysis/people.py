@@ -1,4 +1,4 @@
-"""What a speed-accuracy curve, a confusion matrix and a split into two halves say about people, and networks alike.
+"""Measures of speed-accuracy curves, confusion matrices and split halves, for people and networks.
 
 Measures are functions of accuracies (conditions x deadlines) or of counts (categories x answers). Equations are in
 docs/human.md.

@@ -110,7 +110,7 @@ class Classifier(ConvertedModel):
         kernel: Kernel | None = None,
         steps: int | None = None,
     ) -> list[int]:
-        """Floating-point operations an image at every step, in evaluation mode; see `Cascade.operations`."""
+        """Floating-point operations per image and step, in evaluation mode; see `Cascade.operations`."""
         image = torch.zeros(1, self.in_channels, height, width, device=next(self.parameters()).device)
         with sdpa_kernel(SDPBackend.MATH):  # torch does not count the products of fused attention on a CPU
             return operations_per_step(self, image, kernel=kernel, steps=steps, schedule=schedule)

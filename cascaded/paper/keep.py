@@ -24,6 +24,8 @@ def tidy(folder: Path, keep: Keep) -> None:
     shutil.rmtree(folder / "traces", ignore_errors=True)
     places = checkpoint_places(folder)
     whole = [place for place in places if is_whole(place)]
+    if keep == "weights" and places and not whole and not (folder / WEIGHTS).exists():
+        return  # no checkpoint is intact: what there is may still be repaired
     if keep == "weights" and whole:  # the same bytes: recordings and networks that start from them name their digest
         write_whole(folder / WEIGHTS, lambda part: shutil.copyfile(whole[-1] / WEIGHTS, part))
     for place in places:  # the newest last: until then, its weights are those of the run

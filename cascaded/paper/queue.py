@@ -26,7 +26,7 @@ from cascaded.training.sweep import State, progress_in
 
 
 class PausedError(Exception):
-    """The queue was asked to stop."""
+    """The queue was paused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,7 @@ class Ended:
 
     Attributes:
         statuses: The status of every task.
-        paused: Whether it was asked to stop.
+        paused: Whether it was paused or interrupted.
     """
 
     statuses: dict[Task, Status]
@@ -249,14 +249,14 @@ class _Keeper:
 
     def update(self, statuses: Mapping[Task, Status]) -> None:
         """Store what has changed, and time one more kind of network; raises if the queue is to stop."""
+        before, self.statuses = self.statuses, dict(statuses)
         if (self.out / PAUSE).exists():
             (self.out / PAUSE).unlink()
             raise PausedError
-        states = [status.state for status in statuses.values()]
         untimed = next((kind for kind in self.configs if self.estimates.get(kind) is None), None)
         if untimed is not None:
             self.estimates[untimed] = seconds_of(self.configs[untimed])
-        if untimed is not None or states != [status.state for status in self.statuses.values()]:
+        if untimed is not None or before != self.statuses:
             self.write(statuses)
 
     def write(self, statuses: Mapping[Task, Status]) -> None:

@@ -2,7 +2,7 @@
 
 python -m cascaded.paper.worker FOLDER --threads 1
 
-FOLDER/work.json says what is to be done. Finished parts are skipped, interrupted ones resume.
+FOLDER/work.json contains the work. Finished parts are skipped, interrupted ones resume.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _analyzed(own: Work) -> Analyzed:
 
 
 def _stop_with_parent() -> None:
-    """Stop as if asked to when the queue has ended: training saves its state, everything else resumes."""
+    """Stop with SIGTERM when the queue has ended: training saves its state, everything else resumes."""
     parent = os.environ.get(WITH_PARENT)
 
     def watch() -> None:

@@ -157,7 +157,8 @@ class Runner:
 
         Items with a prediction are removed from the batch. At least one step is computed; another one is started only
         if, at the pace of the one before, it ends before the deadline. A prediction is therefore at most one step late.
-        Without a threshold and a deadline, one full pass is computed.
+        Without a threshold and a deadline, one full pass is computed; its step is that of the final output, 0 for a
+        kernel that converges only in the limit.
 
         Args:
             images: Bytes, or floats from 0 to 1.
@@ -166,12 +167,12 @@ class Runner:
             steps: Last step, at which all remaining items exit; by default the step at which the output is final.
             normalized: As in `step`.
         """
-        last = self._last_step(threshold, deadline_ms, steps)
         start = now = self._clock()
         if threshold is None and deadline_ms is None and steps is None:
             predictions = self.full_pass(images, normalized=normalized).argmax(axis=-1)
-            total = self._clock() - start
-            return EarlyExitResult(predictions, np.full(len(images), last), np.full(len(images), total), total)
+            total, number = self._clock() - start, self._steps.steps or 0
+            return EarlyExitResult(predictions, np.full(len(images), number), np.full(len(images), total), total)
+        last = self._last_step(threshold, deadline_ms, steps)
         deadline = np.inf if deadline_ms is None else start + deadline_ms / 1000
         zeros = np.zeros(len(images), np.int64)
         result = EarlyExitResult(zeros, zeros.copy(), zeros.astype(np.float64))

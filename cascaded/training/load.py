@@ -80,6 +80,8 @@ def load_run(folder: Path | str, device: torch.device | str = "cpu") -> Trained:
     config, inputs = file.config, file.inputs
     if config.is_code and not checkpoint_places(folder):
         raise code_refused(folder, config)
+    if config.is_code and Path.cwd().resolve().is_relative_to(folder.resolve()):
+        raise InputError(f"{folder} names the function {config.arch}, and code there is never imported: go up")
     tensors, weights, step = _read_weights(folder)
     shape, classes = torch.Size(inputs.shape), len(inputs.classes)
     net = build(config, classes, shape) if config.is_code else None  # what the user's code raises is not about weights

@@ -22,9 +22,11 @@ def unchanged(net: nn.Module) -> Iterator[None]:
     """Compute without gradients, without moving buffers and without advancing the random generators."""
     saved = [(buffer, buffer.clone()) for buffer in net.buffers()]
     with torch.no_grad(), torch.random.fork_rng(list(range(torch.cuda.device_count()))):
-        yield
-        for buffer, value in saved:
-            buffer.copy_(value)
+        try:
+            yield
+        finally:  # also if the model is refused
+            for buffer, value in saved:
+                buffer.copy_(value)
 
 
 def close(result: Tensor, expected: Tensor) -> bool:
