@@ -145,6 +145,6 @@ def _network(setting: RuntimeSetting, heads: Any, frames: torch.Tensor) -> Casca
 
 def runtime_summary(results: Sequence[RuntimeTimes]) -> dict[str, Any]:
     """All measurements and the machine, as JSON."""
-    import onnxruntime
+    import onnxruntime  # pyright: ignore[reportMissingImports]
 
     return {**describe_machine(), "onnxruntime": onnxruntime.__version__, "runtime": [asdict(each) for each in results]}

@@ -21,7 +21,7 @@ ALIGNED = 64
 def import_onnx() -> Any:
     """The onnx package."""
     try:
-        import onnx
+        import onnx  # pyright: ignore[reportMissingImports]
     except (ImportError, RuntimeError) as error:
         raise InputError(f"the export needs onnx ({error}): pip install 'cascaded[export]'") from error
     return onnx

@@ -294,7 +294,7 @@ def _confidence(logits: np.ndarray) -> np.ndarray:
 
 def _import_runtime() -> Any:
     try:
-        import onnxruntime
+        import onnxruntime  # pyright: ignore[reportMissingImports]
     except (ImportError, RuntimeError) as error:
         raise InputError(
             f"running exported networks needs ONNX Runtime ({error}): pip install 'cascaded[export]'"
