@@ -43,7 +43,6 @@ def export(
         inputs: Input shape, normalization and class names; required for a `Cascade`, which does not know them.
         kernel: Delay kernel; the network's own by default.
     """
-    import_onnx()
     folder = Path(os.path.expanduser(folder))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} exists: give a new folder to export to")
@@ -56,6 +55,7 @@ def export(
     schedule = schedule or chosen_schedule(None, net.heads)
     exporter = Exporter(net, kernel or net.kernel, inputs, schedule, accuracy)
     check_exportable(net, exporter.kernel)
+    import_onnx()  # after the network is checked: installing it would not help one that cannot be exported
     return write_folder(folder, exporter.write)
 
 
