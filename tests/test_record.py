@@ -394,3 +394,15 @@ def test_a_recording_that_only_lacks_embeddings_is_recorded_again(run):
     np.testing.assert_array_equal(trace.logits, logits)
     for enough in (SHORT, more, HALF):  # full precision is enough for half precision
         assert record(run, enough, images=images) == {file: False}
+
+
+def test_half_precision_is_half_the_size_and_nearly_the_same(run):
+    images, config = some(200), RecordingConfig(kernel="ews:0.9", steps=30, embeddings=True)
+    (file,) = record(run, config, images=images)
+    size, full = file.stat().st_size, load_trace(file)
+    before = {name: np.array(getattr(full, name)) for name in ("logits", "embeddings")}
+    (half,) = recorded(run, images, replace(config, dtype="float16"), overwrite=True)
+    assert file.stat().st_size < 0.6 * size
+    for name, values in before.items():
+        assert getattr(half, name).dtype == np.float16
+        np.testing.assert_allclose(getattr(half, name), values, rtol=1e-3, atol=1e-3)
