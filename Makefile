@@ -18,10 +18,10 @@ setup: .venv/installed  ## create .venv and install cascaded there, with pinned 
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
-extras: .venv/extended  ## also install the optional parts: Ray, tensorboard, playwright, ONNX, and the packages whose models the tests convert
+extras: .venv/extended  ## also install the optional parts: Ray, tensorboard, playwright, ONNX, FastAPI, Gradio, and the packages whose models the tests convert
 
 .venv/extended: .venv/installed
-	$(PIP) --editable '.[cluster,tensorboard,browser,export,trainers,architectures]'
+	$(PIP) --editable '.[cluster,tensorboard,browser,export,serve,live,trainers,architectures]'
 	@touch $@
 
 .venv/documented: .venv/installed
