@@ -52,6 +52,11 @@ def patch(patched: pytest.MonkeyPatch, scale: Scale = TINY) -> None:
         patched.setitem(EXPERIMENTS, experiment.name, experiment)
         patched.setitem(TITLES, experiment.name, "An experiment on digits")
     patched.setitem(SCALES, "smoke", scale)
+    fork(patched)
+
+
+def fork(patched: pytest.MonkeyPatch) -> None:
+    """Fork the processes of networks."""
     patched.setattr(engines, "_process", Forked)
     patched.setattr(engines, "POLL_SECONDS", 0.02)
     patched.setattr(worker, "PARENT_SECONDS", 0.02)

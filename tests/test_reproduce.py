@@ -24,6 +24,7 @@ from cascaded.paper.scales import SCALES, SMOKE, Stage
 from cascaded.results.names import display_name
 from cascaded.results.table import load
 from cascaded.shell import program
+from tests.queues import fork
 from tests.tiny_data import tiny_data
 
 ROOT = Path(__file__).parent.parent
@@ -50,6 +51,7 @@ def out(tmp_path_factory):
         patched.setenv("CASCADED_DATA", str(tiny_data(root / "data")))
         patched.setenv("CASCADED_CACHE", str(root / "cache"))
         patched.setitem(SCALES, "smoke", TINY)
+        fork(patched)
         run([Reproduction(EXPERIMENTS[name], TINY, root / "out") for name in NAMES])
         yield root / "out"
 

@@ -43,6 +43,9 @@ def rendered(fig: Figure, kind: str) -> bytes:
     """The content of a figure's file: svg, pdf or png."""
     file = io.BytesIO()
     with styled():
+        if (engine := fig.get_layout_engine()) is not None:
+            engine.execute(fig)  # once for all files: it takes longer than drawing one of them
+            fig.set_layout_engine("none")
         fig.savefig(file, format=kind, dpi=DPI if kind == "png" else 72, metadata=METADATA[kind])
     return file.getvalue()
 

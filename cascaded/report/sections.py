@@ -138,9 +138,10 @@ def _curves(data: pd.DataFrame, varying: list[str], metric: Metric) -> Iterator[
     """A row per point, a column per network."""
     names = list(data["name"].unique())
     yield (*varying, "x", *names)
-    for key, rows in data.groupby([*varying, "x"], dropna=False):
-        values = rows.drop_duplicates("name").set_index("name")["value"].reindex(names)
-        yield (*(f"{each:g}" if isinstance(each, float) else str(each) for each in key), *map(metric.format, values))
+    first = data.drop_duplicates(["name", *varying, "x"])
+    for key, row in first.set_index([*varying, "x", "name"])["value"].unstack("name")[names].iterrows():
+        cells = key if isinstance(key, tuple) else (key,)
+        yield (*(f"{each:g}" if isinstance(each, float) else str(each) for each in cells), *map(metric.format, row))
 
 
 def _estimates(data: pd.DataFrame, varying: list[str], metric: Metric) -> Iterator[tuple[str, ...]]:
