@@ -9,9 +9,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import cascaded
 from cascaded.training import checkpoint
-from cascaded.training.config import ExecutionConfig
+from cascaded.training.config import ExecutionConfig, RunConfig
 from cascaded.training.loop import train
 from cascaded.training.method import METHODS, get_method
+from cascaded.training.optimizer import make_optimizer
 from cascaded.training.step import LossModule, accuracy, fill_statistics, parameter_groups
 from cascaded.training.trainer import RAW, Trainer
 from tests.drawn import ANY_HEADS, images, networks
@@ -195,3 +196,21 @@ def test_the_saved_network_is_the_average_over_all_steps_and_training_does_not_d
     torch.testing.assert_close(raw, without.model, rtol=0, atol=0)
     assert all(torch.equal(found.optimizer[name], each) for name, each in without.optimizer.items())
     assert not torch.equal(found.model["stem.0.weight"], raw["stem.0.weight"])
+
+
+def test_both_optimizers_take_the_steps_of_torchs_own():
+    """Against the optimizer with its defaults, used by hand; weight decay spares norms and biases."""
+    for kind, make in (("sgd", torch.optim.SGD), ("adamw", torch.optim.AdamW)):
+        net = cascaded.resnet((1, 1), width=4, num_classes=3).double()
+        own = copy.deepcopy(net)
+        config = RunConfig(width=4, optimizer=kind, lr=0.01, momentum=0.0, decay_norms=False, weight_decay=0.5)
+        norms = [p for p in own.parameters() if p.dim() < 4 and p.shape != (3, 8)]  # convolutions and the head decay
+        others = [p for p in own.parameters() if all(p is not each for each in norms)]
+        groups = [{"params": others, "weight_decay": 0.5}, {"params": norms, "weight_decay": 0.0}]
+        for optimizer, each in ((make_optimizer(config, net), net), (make(groups, lr=0.01), own)):
+            for _ in range(2):
+                optimizer.zero_grad()
+                each(images(net)).square().sum().backward()
+                optimizer.step()
+        for one, other in zip(net.parameters(), own.parameters(), strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=0)

@@ -28,7 +28,7 @@ HERE = ExecutionConfig("cpu", checkpoint_seconds=0.0)  # a checkpoint a step
 
 
 OPTIONS = {
-    "with options": {"ema": 0.9, "decay_norms": False, "pool": False},
+    "with options": {"ema": 0.9, "decay_norms": False, "pool": False, "optimizer": "adamw", "lr": 1e-3},
     "filled": {"method": "cascaded-ce", "fill_statistics": True},
 }
 

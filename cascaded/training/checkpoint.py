@@ -1,7 +1,7 @@
 """Checkpoints that are complete or do not count.
 
     checkpoints/000000351/model.safetensors        weights and norm statistics, or their moving average
-                          optimizer.safetensors    momentum; if the model is an average, the weights in training too
+                          optimizer.safetensors    its averages; if the model is an average, the weights in training too
                           position.json            step, loss, time
                           manifest.json            SHA-256 of the three, written last
 
@@ -41,7 +41,7 @@ class DamagedCheckpoint(CascadedWarning):
 
 @dataclass
 class Position:
-    """The progress of a run. With weights and momentum this is its whole state.
+    """The progress of a run. With weights and optimizer this is its whole state.
 
     Attributes:
         step: Steps done.

@@ -11,43 +11,20 @@ from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal, get_args
 
 from tyro.conf import DisallowNone, arg
-from tyro.constructors import PrimitiveConstructorSpec
 
 from cascaded.errors import InputError, at_least, unknown
 from cascaded.shell import help_default, to_args
-from cascaded.training.method import TD, Method, MethodName, get_method, parse_lam
+from cascaded.training.method import TD, Method, MethodName, get_method
+from cascaded.training.options import FOLD, LAM
 
 Arch = Literal["resnet18", "resnet34", "resnet50", "densenet121", "vit", "highway"]
 CONVERTED = ("vit", "highway")
 """Plain models, which are converted, as are those of the user's own functions."""
 Precision = Literal["float32", "bfloat16"]
 LrSchedule = Literal["steps", "one-cycle"]
+Optimizer = Literal["sgd", "adamw"]
 MIN_WARMUP = 50
 """Steps of the one-cycle warm-up at least: with a faster warm-up, losses over all steps become NaN."""
-
-
-def parse_fold(text: str) -> tuple[int, int]:
-    """`3/10` is the third of ten folds."""
-    number, slash, folds = text.partition("/")
-    if not (slash and number.isdecimal() and folds.isdecimal() and 1 <= int(number) <= int(folds) > 1):
-        raise InputError(f"--fold is {text!r}: give its number and how many there are, from 1/10 to 10/10")
-    return int(number), int(folds)
-
-
-LAM = PrimitiveConstructorSpec[Any](
-    nargs=1,
-    metavar="FLOAT[:FLOAT...]",
-    instance_from_str=lambda words: parse_lam(words[0]),
-    is_instance=lambda value: value is None or isinstance(value, (int, float, tuple)),
-    str_from_instance=lambda value: [":".join(map(str, value)) if isinstance(value, tuple) else str(value)],
-)
-FOLD = PrimitiveConstructorSpec[Any](
-    nargs=1,
-    metavar="K/N",
-    instance_from_str=lambda words: parse_fold(words[0]),
-    is_instance=lambda value: value is None or isinstance(value, tuple),
-    str_from_instance=lambda value: ["/".join(map(str, value)) if isinstance(value, tuple) else str(value)],
-)
 
 
 @dataclass(frozen=True)
@@ -67,9 +44,10 @@ class RunConfig:
         pool: Max-pool after the first convolution. Without it a step needs four times as many operations.
         epochs: Passes over the training images. With few images the laptop recipe chooses more.
         batch_size: Images per step, over all processes. With few images the laptop recipe chooses smaller batches.
+        optimizer: sgd, or adamw, which transformers need.
         lr: Peak learning rate.
         momentum: SGD momentum.
-        nesterov: Use Nesterov momentum.
+        nesterov: Use Nesterov momentum with SGD.
         weight_decay: Weight decay.
         decay_norms: Apply weight decay to norms and biases too.
         ema: Decay of an exponential moving average of the weights, e.g. 0.999, which is validated, tested and saved; 0:
@@ -109,6 +87,7 @@ class RunConfig:
     pool: Annotated[bool | None, help_default("the architecture's own", metavar="{True,False}")] = None
     epochs: int = 120
     batch_size: int = 128
+    optimizer: Optimizer = "sgd"
     lr: float = 0.1
     momentum: float = 0.9
     nesterov: bool = True
@@ -145,7 +124,7 @@ class RunConfig:
         for name in ("momentum", "weight_decay", "ema", "val_fraction"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}: give a number from 0 to below 1")
-        choices = {"lr_schedule": LrSchedule, "precision": Precision}
+        choices = {"optimizer": Optimizer, "lr_schedule": LrSchedule, "precision": Precision}
         for name, kind in choices.items():
             if getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} is {getattr(self, name)!r}: give {' or '.join(get_args(kind))}")
@@ -246,10 +225,15 @@ RecipeName = Literal["laptop", "strong", "paper"]
 
 
 def recipe_for(name: str | None, arch: str | None) -> RunConfig:
-    """A recipe, `laptop` by default, for an architecture: width and pool are for ResNets and DenseNets only."""
+    """A recipe, `laptop` by default, for an architecture.
+
+    Width and pool are for ResNets and DenseNets only; a ViT is trained with AdamW.
+    """
     recipe = RECIPES.get(name or "laptop", RECIPES["laptop"])
-    is_converted = arch is not None and (":" in arch or arch in CONVERTED)
-    return replace(recipe, arch=arch, width=None, pool=None) if is_converted else recipe
+    if arch is None or not (":" in arch or arch in CONVERTED):
+        return recipe
+    adam = {"optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.05} if arch == "vit" else {}
+    return replace(recipe, arch=arch, width=None, pool=None, **adam)
 
 
 @dataclass(frozen=True)
@@ -287,7 +271,7 @@ def _comparable(config: RunConfig) -> dict[str, Any]:
     }
 
 
-LATER = ("joins", "pool", "decay_norms", "ema", "fill_statistics")
+LATER = ("joins", "pool", "optimizer", "decay_norms", "ema", "fill_statistics")
 """Fields that are not part of the hash if they have their default: earlier runs were made without them."""
 
 

@@ -6,7 +6,6 @@ import json
 import math
 from dataclasses import asdict
 
-import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
@@ -19,14 +18,15 @@ from cascaded.training.data import Batches
 from cascaded.training.distributed import share_statistics, wrap_ddp
 from cascaded.training.load import load_weights
 from cascaded.training.method import TD
+from cascaded.training.optimizer import get_state, make_optimizer, set_state
 from cascaded.training.seeds import drawing_at, seed_at
-from cascaded.training.step import LossModule, accuracy, fill_statistics, parameter_groups
+from cascaded.training.step import LossModule, accuracy, fill_statistics
 
 FILLED = 20
 """Batches that norm statistics are computed from for a validation during training; at the end it is all of them."""
 
 RAW = "raw."
-"""Before the names of weights in training beside the momentum, if a checkpoint's model is their average."""
+"""Before the names of weights in training beside the optimizer's state, if a checkpoint's model is their average."""
 
 
 class DivergedError(InputError):
@@ -50,13 +50,7 @@ class Trainer:
             if config.sync_norm:
                 share_statistics(net)
             self.loss = wrap_ddp(self.loss)
-        self.optimizer = torch.optim.SGD(
-            parameter_groups(net, config.decay_norms),
-            lr=config.lr,
-            momentum=config.momentum,
-            weight_decay=config.weight_decay,
-            nesterov=config.nesterov and config.momentum > 0,
-        )
+        self.optimizer = make_optimizer(config, net)
         self.average = WeightAverage(net, config.ema) if config.ema else None
 
     @property
@@ -165,18 +159,14 @@ class Trainer:
 
     # --- checkpoints
 
-    def momentum(self) -> dict[str, Tensor]:
-        """The optimizer's momentum, by parameter."""
-        buffers = {name: self.optimizer.state[p].get("momentum_buffer") for name, p in self.net.named_parameters()}
-        return {name: buffer for name, buffer in buffers.items() if buffer is not None}
-
     def snapshot(self) -> Checkpoint:
         """The whole state, refused if weights are not finite."""
         if not all(p.isfinite().all() for p in self.net.parameters()):
             # the step that was counted last caused it
             raise self._diverged("a weight is not finite", max(self.position.step - 1, 0))
         raw = {} if self.average is None else {f"{RAW}{name}": each for name, each in self.net.state_dict().items()}
-        return Checkpoint(self.evaluated.state_dict(), self.momentum() | raw, asdict(self.position))
+        gathered = get_state(self.optimizer, self.config.optimizer, self.net)
+        return Checkpoint(self.evaluated.state_dict(), gathered | raw, asdict(self.position))
 
     def restore(self, found: Checkpoint | None) -> None:
         """Continue from the main process's checkpoint, in all processes: machines need not share a folder."""
@@ -191,10 +181,7 @@ class Trainer:
             if self.average is not None:
                 raw = {name.removeprefix(RAW): each for name, each in optimizer.items() if name.startswith(RAW)}
                 load_weights(self.net, raw, self.config)
-            for name, parameter in self.net.named_parameters():
-                if name in optimizer:
-                    buffer = torch.empty_like(parameter).copy_(optimizer[name])
-                    self.optimizer.state[parameter]["momentum_buffer"] = buffer
+            set_state(self.optimizer, self.config.optimizer, self.net, optimizer, self.position.step)
         except RuntimeError as error:
             reason = str(error).splitlines()[-1].strip()
             raise InputError(f"the checkpoint is of another network ({reason}): bring this run's own back") from error
