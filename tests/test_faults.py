@@ -133,14 +133,6 @@ def test_a_full_disk_ends_in_a_sentence_and_leaves_what_was_there(name, made, tm
     assert not left
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("record", "analyse")])
-def test_a_place_below_a_file_is_refused_in_a_sentence(name, made, tmp_path):
-    (tmp_path / "file").write_text("mine")
-    code, output = typed(COMMANDS[name](made, tmp_path / "file" / "out"))
-    check_refused(code, output)
-    assert (tmp_path / "file").read_text() == "mine"
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_read_only_folder_is_refused_in_a_sentence(name, made, tmp_path):
     before = contents(made)

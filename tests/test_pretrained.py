@@ -11,7 +11,6 @@ from cascaded import ExponentialSmoothing, Norm, OneStepDelay, Pretrained
 from cascaded.errors import InputError
 from cascaded.shell import program
 from cascaded.training.load import load_run
-from cascaded.training.runs import find_runs, is_done, read_config
 from tests.made_networks import INPUTS, made, made_run, pixels
 from tests.pictures import evil_pickle
 from tests.refused import refused
@@ -44,15 +43,6 @@ def test_a_loaded_network_has_the_same_outputs_to_the_bit_and_prints_nothing(met
         assert (again.config, again.inputs, again.accuracy) == (net.config, net.inputs, (0.25, 0.5))
         assert not any(module.training for module in again.modules())
     assert capsys.readouterr() == ("", "")
-
-
-@torch.no_grad()
-def test_a_saved_network_is_a_run_folder(saved):
-    assert find_runs([saved.parent]) == [saved]
-    assert is_done(saved)
-    assert read_config(saved) == tiny_config()
-    run = load_run(saved)
-    assert torch.equal(run.net(run.normalized(pixels())), cascaded.load(saved)(pixels()))
 
 
 @pytest.mark.parametrize("method", ["cascaded-td", "cascaded-ce", "shallow-deep"])

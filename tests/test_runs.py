@@ -84,6 +84,7 @@ NO_INT, NO_CHANNELS = r"Expected `int.*`, got `{}` - at `\$\.{}`", r"are not of 
         ("config.lam", [], r"lam is empty: give a number from 0 to 1"),
         ("config.\x1b[31mred", 1, r"unknown key \ufffd\[31mred: written by a newer version"),
         ("inputs", None, r"Expected `object`, got `null` - at `\$\.inputs`"),
+        ("inputs", {}, r"missing required field `shape` - at `\$\.inputs`"),
         ("inputs.extra", 1, r"unknown key extra: written by a newer version"),
         ("inputs.shape", [8, 8], r"shape is \[8, 8\]: give channels, height and width"),
         ("inputs.shape", [1, True, 8], r"Expected `int`, got `bool` - at `\$\.inputs\.shape\[1\]`"),
