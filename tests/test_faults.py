@@ -108,11 +108,10 @@ def data(tmp_path_factory) -> Path:
     return tiny_data(tmp_path_factory.mktemp("data"))
 
 
-@pytest.fixture
-def made(tiny_run, tmp_path, data, monkeypatch) -> Path:
+@pytest.fixture(scope="module")
+def original(tiny_run, tmp_path_factory) -> Path:
     """A trained run, one that was recorded, one that was analysed, and a photograph."""
-    monkeypatch.setenv("CASCADED_DATA", str(data))
-    folder = tmp_path / "made"
+    folder = tmp_path_factory.mktemp("original")
     shutil.copytree(tiny_run(), folder / "run")
     trace = {"digits-test": made_trace(items=20, kernel="osd")}
     made_run(folder / "recorded", trace)
@@ -120,6 +119,13 @@ def made(tiny_run, tmp_path, data, monkeypatch) -> Path:
     run(["analyse", str(folder / "analysed"), "--no-galleries", "--only", "speed_accuracy"])
     Image.effect_noise((48, 48), 64).convert("RGB").save(folder / "photo.png")
     return folder
+
+
+@pytest.fixture
+def made(original, tmp_path, data, monkeypatch) -> Path:
+    """A copy of these, to write into."""
+    monkeypatch.setenv("CASCADED_DATA", str(data))
+    return shutil.copytree(original, tmp_path / "made")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
