@@ -7,18 +7,11 @@ import pytest
 import torch
 
 from cascaded.bench import compare as module
-from cascaded.bench.compare import IMPLEMENTATIONS, PIPELINE, Measurement, Setting, compare, prepare, ratios
+from cascaded.bench.compare import IMPLEMENTATIONS, PIPELINE, Measurement, Setting, prepare, ratios
 from cascaded.cascade import conv
 from cascaded.cli.bench import bench
 
 TINY = Setting(task="train", width=2, batch_size=4, image_size=16, threads=1)
-
-
-def test_progress_is_reported_after_every_run_of_every_implementation():
-    calls = []
-    measured = compare(dataclasses.replace(TINY, task="evaluate"), 1, False, lambda: calls.append(1))
-    assert list(measured) == list(IMPLEMENTATIONS)
-    assert len(calls) == len(IMPLEMENTATIONS) * 2  # the first one is the warm-up
 
 
 def test_operations_are_those_of_the_design():
@@ -33,13 +26,6 @@ def test_operations_are_those_of_the_design():
 def test_peak_memory_is_measured_in_a_process_of_its_own():
     setting = dataclasses.replace(TINY, batch_size=32, width=4, image_size=32)
     assert 2**20 < module.peak_bytes(setting, "cascade") < module.peak_bytes(setting, "loop")
-
-
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-def test_a_run_restores_the_setting_of_the_convolutions(implementation):
-    before = conv.PIXELS
-    prepare(TINY, implementation)()
-    assert conv.PIXELS == before > 0
 
 
 def test_plain_convolutions_are_plain(monkeypatch):

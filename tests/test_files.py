@@ -5,12 +5,11 @@ import os
 import platform
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import pytest
 
 from cascaded.errors import InputError
-from cascaded.files import check_writable, from_json, read_json, write_json, write_whole
+from cascaded.files import check_writable, read_json, write_json, write_whole
 from tests.refused import refused
 
 
@@ -68,35 +67,3 @@ def test_a_writable_folder_is_left_as_it_was(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"file/runs cannot be written \(.*\): make room, or choose another folder"):
         check_writable(tmp_path / "file" / "runs")
-
-
-@dataclass(frozen=True)
-class Inner:
-    size: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Outer:
-    name: str
-    inner: Inner = Inner()
-    scale: float | None = None
-
-
-def test_a_dataclass_from_json():
-    assert from_json({"name": "a", "inner": {"size": [1, 2]}, "scale": 1}, Outer) == Outer("a", Inner((1, 2)), 1.0)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"name": 1}, "Expected `str`, got `int` - at `\\$.name`"),
-        ({}, "missing required field `name`"),
-        ([], "Expected `object`, got `array`"),
-        ({"name": "a", "color": 1}, "unknown key color"),
-        ({"name": "a", "inner": {"color": 1}}, "unknown key color"),
-        ({"name": "a", "inner": {"size": [True]}}, "Expected `int`, got `bool`"),
-    ],
-)
-def test_other_json_is_refused(content, message):
-    with pytest.raises(ValueError, match=message):
-        from_json(content, Outer)

@@ -9,7 +9,7 @@ import pytest
 
 from cascaded.cli.main import run
 from cascaded.report.findings import context, findings, main_rows
-from cascaded.report.missing import missing_activations, missing_analyses
+from cascaded.report.missing import missing_analyses
 from cascaded.results.analyzed import find_analyzed
 from cascaded.results.registry import ANALYSES
 from cascaded.results.table import empty, load, results_file
@@ -46,11 +46,6 @@ def test_every_command_fills_its_gap(place, name):
     typed(gap.command)
     assert missing(place, name) == ()
     assert set(load(place, name)["analysis"]) == {name}
-
-
-def test_activations_are_recorded_by_the_command(place):
-    typed(missing_activations([place]).command)
-    assert list((place / "0" / "activations").glob("*.safetensors"))
 
 
 def test_an_analysis_that_the_data_does_not_allow_has_a_reason_and_no_command(place):

@@ -1,5 +1,6 @@
 """A run's folder: one process at a time, one config, metrics that are cut back to a checkpoint."""
 
+import json
 import os
 import re
 import signal
@@ -9,7 +10,7 @@ import pytest
 
 from cascaded import RunConfig
 from cascaded.errors import InputError
-from cascaded.files import read_json, write_json
+from cascaded.files import read_json
 from cascaded.shell import program
 from cascaded.training import runs
 from cascaded.training.checkpoint import save
@@ -47,7 +48,7 @@ def test_a_run_is_entered_once_and_then_resumed(tmp_path):
     refused(r"has checkpoints but no config\.json", runs.enter, tmp_path / "old", config, resume=True)
     runs.enter(tmp_path, config, resume=False)
     runs.begin(tmp_path, config, "abc", INPUTS, made_with={"torch": "2"})
-    assert runs.read_config(tmp_path) == config
+    assert (runs.read_config(tmp_path), runs.read_inputs(tmp_path)) == (config, INPUTS)
     runs.enter(tmp_path, config, resume=True)
     runs.begin(tmp_path, config, "abc", INPUTS, made_with={"torch": "3"})
     assert read_json(tmp_path / "config.json")["made_with"] == {"torch": "2"}
@@ -58,13 +59,71 @@ def test_a_run_is_entered_once_and_then_resumed(tmp_path):
     refused(r"is another run \(epochs 2 -> 3, lr 0.1 -> 0.2\)", runs.enter, tmp_path, changed, resume=True)
 
 
+NO_INT, NO_CHANNELS = r"Expected `int.*`, got `{}` - at `\$\.{}`", r"are not of 1 channels: give finite numbers"
+
+
 @pytest.mark.parametrize(
-    "content",
-    [[], {}, {"format": 2}, {"format": 3, "config": {}, "inputs": {}}, {"format": 2, "config": {}, "inputs": []}],
+    ("field", "value", "message"),
+    [
+        ("format", 3, r"format is 3, this version of cascaded reads 2"),
+        ("config", [], r"Expected `object`, got `array` - at `\$\.config`"),
+        ("config.method", "cascaded-tdd", r"Invalid enum value 'cascaded-tdd' - at `\$\.config\.method`"),
+        ("config.arch", "resnet19", r"there is no architecture 'resnet19': did you mean resnet18"),
+        ("config.arch", None, r"Expected `str`, got `null` - at `\$\.config\.arch`"),
+        ("config.width", "4", NO_INT.format("str", "config.width")),
+        ("config.width", True, NO_INT.format("bool", "config.width")),
+        ("config.seed", "0", NO_INT.format("str", "config.seed")),
+        ("config.lr", float("nan"), r"lr is nan: give a positive number"),
+        ("config.data", ["x"], r"Expected `str`, got `array` - at `\$\.config\.data`"),
+        ("config.data", None, r"Expected `str`, got `null` - at `\$\.config\.data`"),
+        ("config.image_column", [], r"Expected `str \| null`, got `array`"),
+        ("config.classes", "ab", r"Expected `array`, got `str` - at `\$\.config\.classes`"),
+        ("config.max_images", "x", NO_INT.format("str", "config.max_images")),
+        ("config.max_images", 0, r"max_images is 0: give at least 1"),
+        ("config.fold", [3, 2], r"fold is \(3, 2\): give its number and how many there are"),
+        ("config.lam", [], r"lam is empty: give a number from 0 to 1"),
+        ("config.\x1b[31mred", 1, r"unknown key \ufffd\[31mred: written by a newer version"),
+        ("inputs", None, r"Expected `object`, got `null` - at `\$\.inputs`"),
+        ("inputs", {}, r"missing required field `shape` - at `\$\.inputs`"),
+        ("inputs.extra", 1, r"unknown key extra: written by a newer version"),
+        ("inputs.shape", [8, 8], r"shape is \[8, 8\]: give channels, height and width"),
+        ("inputs.shape", [1, True, 8], r"Expected `int`, got `bool` - at `\$\.inputs\.shape\[1\]`"),
+        ("inputs.mean", ["a"], r"Expected `float`, got `str` - at `\$\.inputs\.mean\[0\]`"),
+        ("inputs.mean", [float("nan")], NO_CHANNELS),
+        ("inputs.mean", [0.1, 0.1], NO_CHANNELS),
+        ("inputs.std", [10**400], r"Number out of range - at `\$\.inputs\.std\[0\]`"),
+        ("inputs.std", [1e300], NO_CHANNELS),
+        ("inputs.std", [0.0], NO_CHANNELS),
+        ("inputs.classes", [1], r"Expected `str`, got `int` - at `\$\.inputs\.classes\[0\]`"),
+        ("accuracy", [10**400], r"Number out of range - at `\$\.accuracy\[0\]`"),
+        ("accuracy", "x", r"Expected `array`, got `str` - at `\$\.accuracy`"),
+        ("accuracy", [2], r"accuracy is \[2\.0\]: give numbers from 0 to 1"),
+        ("made_with", {"torch": 2}, r"Expected `str`, got `int` - at `\$\.made_with"),
+    ],
 )
-def test_a_spec_that_is_none_is_refused(tmp_path, content):
-    write_json(tmp_path / "config.json", content)
-    refused(r"config\.json", runs.read_config, tmp_path)
+def test_a_damaged_config_is_refused_in_one_sentence(tmp_path, field, value, message):
+    runs.begin(tmp_path, RunConfig(), "abc", INPUTS, made_with={})
+    content = read_json(tmp_path / "config.json")
+    section, _, name = field.rpartition(".")
+    (content[section] if section else content)[name] = value
+    (tmp_path / "config.json").write_text(json.dumps(content))
+    sentence = rf"^[^\n]*config\.json does not describe a run \([^\n]*{message}[^\n]*\): it is damaged$"
+    refused(sentence, runs.read_run_file, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "it has no config and inputs"),
+        ('{"hidden_size": 9}', "it has no config and inputs"),
+        ('{"spec": {}}', r"is a network of cascaded 0\.1"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_in_one_sentence(tmp_path, text, message):
+    (tmp_path / "config.json").write_text(text)
+    refused(rf"^[^\n]*{message}[^\n]*$", runs.read_run_file, tmp_path)
 
 
 def test_metrics_are_cut_back_to_where_a_checkpoint_was_made(tmp_path):
@@ -98,15 +157,6 @@ def test_a_run_is_done_when_its_last_step_is_kept(tmp_path):
 def test_damaged_metrics_are_said_in_a_sentence(tmp_path, content):
     (tmp_path / "metrics.jsonl").write_text(content)
     refused("it is damaged, remove it", runs.read_metrics, tmp_path)
-
-
-def test_inputs_are_stored_and_checked(tmp_path):
-    runs.begin(tmp_path, RunConfig(), "abc", INPUTS, made_with={})
-    assert runs.read_inputs(tmp_path) == INPUTS
-    content = read_json(tmp_path / "config.json")
-    for change in ({"mean": [0.1, 0.2]}, {"std": [0.0]}, {"shape": [8, 8]}, {"mean": [float("nan")]}, {"extra": 1}):
-        write_json(tmp_path / "config.json", {**content, "inputs": {**content["inputs"], **change}})
-        refused(r"config\.json does not describe a run", runs.read_inputs, tmp_path)
 
 
 def test_runs_are_found_in_and_below_folders(tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from cascaded.data.sheet import GAP, LETTERS, contact_sheet, shortened
+from cascaded.data.sheet import GAP, contact_sheet
 from tests.refused import refused
 
 
@@ -23,13 +23,6 @@ def test_every_image_is_on_the_sheet_pixel_for_pixel_enlarged_to_about_64(channe
     assert torch.equal(cells, enlarged)
     assert (sheet[-height * scale - GAP :, -2 * step :] == 255).all()  # the shorter row has one image
     assert sheet[: GAP + height * scale, : -columns * step].min() < 128  # the label, at the left
-
-
-def test_long_labels_end_in_an_ellipsis_and_fit():
-    short = shortened("a very long name " * 9)
-    assert short.startswith("a very long name")
-    assert short.endswith("…")
-    assert len(short) <= LETTERS
 
 
 @pytest.mark.parametrize(

@@ -80,20 +80,6 @@ def test_what_is_refused_leaves_nothing(refused, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.filterwarnings("default")
-def test_a_damaged_checkpoint_is_one_plain_sentence(tiny_run, tmp_path, cascaded, capsys):
-    folder = shutil.copytree(tiny_run(), tmp_path / "runs" / "mine" / "0")
-    (newest,) = (folder / "checkpoints").iterdir()
-    later = shutil.copytree(newest, newest.with_name("000000099"))
-    (later / "position.json").write_text("{}")
-    cascaded("record", "runs/mine/0", "--max-images", "10", *EXECUTED)
-    lines = [line for line in capsys.readouterr().err.splitlines() if "000000099" in line]
-    assert lines == [
-        "cascaded: warning: checkpoint runs/mine/0/checkpoints/000000099 does not fit its manifest: it is damaged or "
-        f"was never finished; checkpoint {newest.name} is used instead"
-    ]
-
-
 def test_a_small_folder_without_test_images_is_trained_and_the_next_command_works(tmp_path, cascaded, capsys):
     image_folder(tmp_path / "my images", ["dark", "light"], each=20)
     cascaded("train", "--data", "my images", "--width", "2", "--epochs", "3", "--out", "my runs", *EXECUTED)
