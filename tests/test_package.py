@@ -33,7 +33,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "paper": 1_480,
     "bench": 480,
     "cli": 1_680,
-    "scripts": 320,
+    "scripts": 470,
 }
 
 
