@@ -30,6 +30,7 @@ COMMANDS = {
     "convert": "convert a model of your own: its skip connections and the cost of every step",
     "models": "list, save and share trained networks",
     "export": "write a trained network as ONNX files that run without torch",
+    "serve": "answer requests for predictions over HTTP with an exported network",
     "data": "list, show and check data sets",
     "bench": "measure time, memory and operations, beside the published implementation",
 }
