@@ -29,10 +29,10 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "figures": 920,
     "report": 680,
     "hub": 380,
-    "runtime": 1_740,
+    "runtime": 1_760,
     "paper": 1_480,
-    "bench": 480,
-    "cli": 1_730,
+    "bench": 620,
+    "cli": 1_790,
     "scripts": 320,
 }
 

@@ -12,6 +12,8 @@ from cascaded.errors import CascadedWarning, InputError, at_least, between
 from cascaded.progress import counted, print_line, wide_console
 from cascaded.shell import help_default
 
+SWITCH = 0.0005
+"""Seconds after which Python's threads take turns: the one that computes must not wait long for those that read."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -93,8 +95,10 @@ def _announce(folder: Path, steps: int, host: str, port: int) -> None:
 def _run(server: Any, listening: Any) -> None:
     """Serve until a signal arrives; what was accepted is answered first."""
     import signal
+    import sys
     from contextlib import suppress
 
+    sys.setswitchinterval(SWITCH)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both signals end in the same way
     with suppress(KeyboardInterrupt):  # which uvicorn raises after it has stopped
         server.run(sockets=[listening])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from threading import Lock
@@ -16,6 +17,7 @@ HELP = {
     "cascaded_prediction_seconds": ("histogram", "Time from a complete request to its prediction."),
     "cascaded_batch_size": ("histogram", "Items per run of a file."),
     "cascaded_run_seconds": ("histogram", "Time of one run of a file: a step of a batch, or a full pass."),
+    "process_cpu_seconds_total": ("counter", "Processor time of the server."),
 }
 BUCKETS: dict[str, Sequence[float]] = {
     "cascaded_prediction_seconds": SECONDS,
@@ -50,6 +52,7 @@ class Metrics:
         """All of it, as Prometheus reads it."""
         lines = []
         with self._lock:
+            self._values["process_cpu_seconds_total"][""] = time.process_time()
             for name, (kind, what) in HELP.items():
                 lines += [f"# HELP {name} {what}", f"# TYPE {name} {kind}"]
                 lines += self._buckets(name) if name in BUCKETS else self._samples(name)

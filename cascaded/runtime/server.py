@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import math
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -28,6 +29,8 @@ from cascaded.runtime.requests import Limits, RefusedError, decode_request, read
 from cascaded.runtime.runner import Runner
 
 ENDPOINTS = {"/predict": "POST", "/stream": "POST", "/metrics": "GET", "/health": "GET"}
+BACKLOG = 1024
+"""Connections that wait to be accepted."""
 GRACE = 30
 """Seconds in which requests are answered after the server was stopped."""
 
@@ -216,13 +219,22 @@ async def _on_http(request: Request, error: Any) -> Response:
 
 def bind(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0 is any free one."""
+    listening = None
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=1024)
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # with the protocol, unlike socket.create_server: asyncio turns Nagle's algorithm off only if it is TCP, and an
+        # answer in two parts would wait 40 ms for the client otherwise
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(os.name == "posix"))
+        listening.bind(address)
+        listening.listen(BACKLOG)
     except (OSError, UnicodeError) as error:
+        if listening is not None:
+            listening.close()
         raise InputError(
             f"the server cannot listen at {host}, port {port} ({error}): give another --host or --port"
         ) from error
+    return listening
 
 
 def make_server(service: Service) -> uvicorn.Server:
