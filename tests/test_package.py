@@ -29,10 +29,10 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "figures": 920,
     "report": 680,
     "hub": 380,
-    "runtime": 1_760,
+    "runtime": 2_200,
     "paper": 1_480,
     "bench": 620,
-    "cli": 1_790,
+    "cli": 1_830,
     "scripts": 320,
 }
 

@@ -30,8 +30,9 @@ RUNTIME_CAPTION = (
     "Shallow-Deep network, stopped between blocks. Ratios are medians over rounds in which all of them took turns."
 )
 SERVE_CAPTION = (
-    "Every client sends its next request when it has the answer to the last one. batch: images that are computed at the "
-    "same time. server's CPU: processor time per prediction, on which other load has little effect. late: predictions after their deadline; they are the best ones so far. lost: no answer."
+    "Every client sends its next request when it has the answer to the last one. batch: images that are computed at "
+    "the same time. server's CPU: processor time per prediction, on which other load has little effect. late: "
+    "predictions after their deadline; they are the best ones so far. lost: no answer."
 )
 REQUESTS = 60
 """Requests of `--serve` per repeat and setting."""

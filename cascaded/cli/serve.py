@@ -76,13 +76,10 @@ def serve(
 def _announce(folder: Path, steps: int, host: str, port: int) -> None:
     """Print where the server is, and a request that works as it is pasted."""
     import shlex
-    import warnings
 
     from cascaded import figures
 
-    if host not in LOOPBACK:
-        text = f"every machine that reaches {host} can use this server, which asks for no password"
-        warnings.warn(text, CascadedWarning, stacklevel=2)
+    warn_if_open(host)
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     address = f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
     example = shlex.quote(f"@{Path(str(figures.__file__)).with_name('noises.png')}")
@@ -90,6 +87,15 @@ def _announce(folder: Path, steps: int, host: str, port: int) -> None:
     print_line(console, f"serving {folder} ({counted(steps, 'step')}) at {address}; Ctrl-C stops")
     print_line(console, f"try: curl --data-binary {example} '{address}/predict?threshold=0.9'")
     console.file.flush()
+
+
+def warn_if_open(host: str) -> None:
+    """Warn that others can use a server."""
+    import warnings
+
+    if host not in LOOPBACK:
+        text = f"every machine that reaches {host} can use this server, which asks for no password"
+        warnings.warn(text, CascadedWarning, stacklevel=2)
 
 
 def _run(server: Any, listening: Any) -> None:
