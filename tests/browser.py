@@ -20,6 +20,7 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+CAMERA = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")  # a moving picture, nobody is asked
 PHONE, DESK = 360, 1400
 LATER = 10**6  # seconds on the page's clock: no page takes as long to open
 CHECKS = (Path(__file__).parent / "page_checks.js").read_text().strip()
@@ -41,7 +42,7 @@ def browser(tmp_path_factory) -> Iterator[Any]:
         pytest.skip(f"none of {', '.join(NAMES)} is on the path: install one, or say where with CASCADED_BROWSER")
     with api.sync_playwright() as driver:
         own = {name: str(tmp_path_factory.mktemp("browser")) for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
-        opened = driver.chromium.launch(executable_path=path, args=list(QUIET), env={**os.environ, **own})
+        opened = driver.chromium.launch(executable_path=path, args=[*QUIET, *CAMERA], env={**os.environ, **own})
         yield opened
         opened.close()
 

@@ -1,6 +1,6 @@
 // What must hold of every page of a report, asked in the page itself: an expression whose value is all checks by name.
 (() => {
-  const apart = '.unseen, .skip, thead, select, script, style';
+  const apart = '.unseen, .visually-hidden, .skip, thead, select, script, style';
   const seen = (element) => element.checkVisibility() && !element.closest(apart);
   const texts = () => {
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

@@ -29,10 +29,10 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "figures": 920,
     "report": 680,
     "hub": 380,
-    "runtime": 1_260,
+    "runtime": 2_200,
     "paper": 1_480,
-    "bench": 480,
-    "cli": 1_680,
+    "bench": 620,
+    "cli": 1_830,
     "scripts": 470,
 }
 
@@ -131,6 +131,8 @@ def examples():
 def test_the_examples_of_a_page_run_from_top_to_bottom(code, tmp_path, monkeypatch):
     for package in ("onnx", "onnxruntime") if "cascaded.export(" in code else ():
         pytest.importorskip(package, reason="exporting needs the extra `export`")
+    if "cascaded.runtime.server" in code:
+        pytest.importorskip("fastapi", reason="the example needs the extra `serve`")
     if "from transformers import" in code:
         pytest.importorskip("transformers", reason="the example needs the extra `architectures`")
     monkeypatch.chdir(tmp_path)
@@ -150,7 +152,7 @@ def names_of(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             bound.add(node.name)
         elif isinstance(node, ast.alias):
             bound.add((node.asname or node.name).split(".")[0])

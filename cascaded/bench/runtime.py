@@ -115,10 +115,8 @@ def _variants(setting: RuntimeSetting, folder: Path) -> dict[str, Callable[[], o
     """The second step of a still image, which computes all blocks; one serial pass; and exits of a serial network."""
     generator = torch.Generator().manual_seed(0)
     frames = torch.randn(setting.batch_size, 3, *[setting.image_size] * 2, generator=generator)
-    net, shallow_deep = (_network(setting, heads, frames) for heads in ("shared", "shallow_deep"))
-    inputs = Inputs(tuple(frames.shape[1:]), (0.0,) * 3, (1.0,) * 3, CLASSES)
-    export(net, folder / "net", inputs=inputs)
-    export(shallow_deep, folder / "shallow-deep", inputs=inputs)
+    net = export_random(setting, "shared", folder / "net")
+    export_random(setting, "shallow_deep", folder / "shallow-deep")
     runner, exits = (
         Runner(folder / "net", threads=setting.threads),
         Runner(folder / "shallow-deep", threads=setting.threads),
@@ -135,12 +133,14 @@ def _variants(setting: RuntimeSetting, folder: Path) -> dict[str, Callable[[], o
     }
 
 
-def _network(setting: RuntimeSetting, heads: Any, frames: torch.Tensor) -> Cascade:
-    """A network with random weights and batch statistics for every step."""
-    generator = torch.Generator().manual_seed(0)
+def export_random(setting: RuntimeSetting, heads: Any, folder: Path) -> Cascade:
+    """Export a network with random weights and batch statistics for every step; returns it."""
+    generator, shape = torch.Generator().manual_seed(0), (3, *[setting.image_size] * 2)
     net = make_network(setting.arch, width=setting.width, heads=heads, generator=generator)
-    net(torch.randn(8, *frames.shape[1:], generator=generator))
-    return net.eval()
+    with torch.no_grad():
+        net(torch.randn(8, *shape, generator=generator))
+    export(net.eval(), folder, inputs=Inputs(shape, (0.0,) * 3, (1.0,) * 3, CLASSES))
+    return net
 
 
 def runtime_summary(results: Sequence[RuntimeTimes]) -> dict[str, Any]:

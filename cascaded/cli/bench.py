@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cascaded.bench.compare import Measurement, Setting
     from cascaded.bench.convert import ConvertedTimes
     from cascaded.bench.runtime import RuntimeSetting
+    from cascaded.bench.serve import LoadResult
 
 CAPTION = (
     "loop: the published method, the whole network at every step. serial: one ordinary pass. cascade: this library; "
@@ -28,6 +29,13 @@ RUNTIME_CAPTION = (
     "step: the second step of a still image, in which all blocks are computed. serial pass: one ordinary pass. exit: a "
     "Shallow-Deep network, stopped between blocks. Ratios are medians over rounds in which all of them took turns."
 )
+SERVE_CAPTION = (
+    "Every client sends its next request when it has the answer to the last one. batch: images that are computed at "
+    "the same time. server's CPU: processor time per prediction, on which other load has little effect. late: "
+    "predictions after their deadline; they are the best ones so far. lost: no answer."
+)
+REQUESTS = 60
+"""Requests of `--serve` per repeat and setting."""
 ROUNDS = 10
 """Rounds of `--runtime` per repeat: a step takes less than a millisecond."""
 
@@ -43,11 +51,12 @@ def bench(
     arch: Literal["resnet18", "resnet34", "resnet50"] = "resnet18",
     image_size: int = 32,
     repeats: int = 5,
-    threads: Annotated[int | None, DisallowNone, help_default("2; 1 and 2 with --runtime")] = None,
+    threads: Annotated[int | None, DisallowNone, help_default("2; 1 and 2 with --runtime; 1 with --serve")] = None,
     memory: bool = True,
     record: int = 0,
     runtime: bool = False,
     convert: bool = False,
+    serve: bool = False,
     json: Annotated[Path | None, help_default("nothing is written", "FILE")] = None,
 ) -> None:
     """Measure time, peak memory and operations of a cascade, the published loop and one serial pass.
@@ -60,6 +69,8 @@ def bench(
 
     Example: cascaded bench --runtime
 
+    Example: cascaded bench --serve
+
     Example: cascaded bench --convert --batch-size 8 --repeats 3
 
     Args:
@@ -68,11 +79,12 @@ def bench(
         arch: Network architecture.
         image_size: Height and width of the images in pixels.
         repeats: Number of timed runs after one warm-up run; the median is reported.
-        threads: Number of CPU threads for torch.
+        threads: Number of CPU threads.
         memory: Measure peak memory, in separate processes.
         record: Also time the recording of this many images.
         runtime: Measure single steps and passes instead, with torch and exported to ONNX.
         convert: Measure a converted vision transformer of 12 layers instead: all steps, and every single one.
+        serve: Measure `cascaded serve` instead: throughput and percentiles of requests of 1, 8 and 64 clients.
         json: Also write all measurements to this file.
     """
     width = ((16, 64) if runtime else (16,)) if width is None else width
@@ -84,8 +96,12 @@ def bench(
         raise InputError(f"--json is {json}, a folder: give the name of a file in it")
     if json is not None:
         check_writable(json.parent)
-    if convert and runtime:
-        raise InputError("--convert and --runtime measure different things: give one of them")
+    chosen = [f"--{name}" for name, given in (("convert", convert), ("runtime", runtime), ("serve", serve)) if given]
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} measure different things: give one of them")
+    if serve:
+        _bench_serve(width, arch, image_size, REQUESTS * repeats, threads or 1, json)
+        return
     if convert:
         _convert(batch_size, repeats, threads or 2, json)
         return
@@ -134,6 +150,45 @@ def _bench_runtime(
 
 def _about(setting: RuntimeSetting) -> dict[str, str]:
     return {"width": str(setting.width), "batch": str(setting.batch_size), "threads": str(setting.threads)}
+
+
+def _bench_serve(
+    widths: tuple[int, ...], arch: str, image_size: int, requests: int, threads: int, json: Path | None
+) -> None:
+    from cascaded.bench.serve import BATCHES, CLIENTS, LIMITS, load_summary, measure_load
+
+    with progress("benchmark", len(widths) * len(CLIENTS) * len(LIMITS) * len(BATCHES)) as bar:
+        each = [
+            measure_load(width, arch, image_size, threads, requests, lambda what: bar.advance(1, what))
+            for width in widths
+        ]
+    results, console = [result for some in each for result in some], wide_console()
+    rows = [_load_cells(result) for result in results]
+    console.print(table(rows, "requests over loopback", set(rows[0]) - {"request"}))
+    console.print(SERVE_CAPTION)
+    if json is not None:
+        write_json(json, load_summary(results))
+        console.print(f"wrote {json}")
+
+
+def _load_cells(each: LoadResult) -> dict[str, str]:
+    setting, deadline = each.setting, each.setting.limit.startswith("deadline")
+    return {
+        "width": str(setting.width),
+        "batch": str(setting.max_batch),
+        "request": setting.limit,
+        "clients": str(setting.clients),
+        "sent": str(each.sent),
+        "answered": str(each.answered),
+        "refused (429)": str(each.refused),
+        "lost": str(each.lost),
+        "per second": f"{each.throughput:.0f}",
+        "p50": f"{each.p50:.1f} ms",
+        "p99": f"{each.p99:.1f} ms",
+        "mean step": f"{each.step:.1f}",
+        "server's CPU": f"{each.cpu:.1f} ms",
+        "late": f"{100 * each.late:.1f} %" if deadline else "",
+    }
 
 
 def _convert(batch_sizes: tuple[int, ...], repeats: int, threads: int, json: Path | None) -> None:

@@ -60,13 +60,17 @@ def read_image(file: Path) -> UserImage:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # damaged metadata does not matter
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            encoded = read_bytes(file)
-            return UserImage(file, on_white(decode(encoded).pixels.transpose(1, 2, 0), encoded))
+            return decode_image(read_bytes(file), file)
     except UnreadableError as error:
         raise InputError(
             f"{file} cannot be read as an image ({str(error).rstrip('.')}): give a complete PNG, JPEG or WebP file of "
             "at most 89 million pixels"
         ) from error
+
+
+def decode_image(encoded: bytes, file: Path) -> UserImage:
+    """An image from the content of a file; raises `UnreadableError`."""
+    return UserImage(file, on_white(decode(encoded).pixels.transpose(1, 2, 0), encoded))
 
 
 def on_white(pixels: UInt8[np.ndarray, "height width 3"], encoded: bytes) -> UInt8[np.ndarray, "height width 3"]:

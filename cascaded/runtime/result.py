@@ -1,9 +1,13 @@
-"""The result of early exit, with torch or without."""
+"""When a prediction stops, and the result of early exit, with torch or without."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import numpy as np
+
+from cascaded.errors import InputError, between
 
 Array = TypeVar("Array")
 
@@ -23,3 +27,17 @@ class EarlyExitResult(Generic[Array]):
     steps: Array
     seconds: Array
     total: float = 0.0
+
+
+def check_limits(threshold: float | None, deadline_ms: float | None) -> None:
+    """Check when a prediction stops."""
+    if threshold is not None:
+        between(0, 1, threshold=threshold)
+    if deadline_ms is not None and not deadline_ms > 0:
+        raise InputError(f"deadline_ms is {deadline_ms}: give a positive number of milliseconds")
+
+
+def confidence(logits: np.ndarray) -> np.ndarray:
+    """The highest class probability of each item."""
+    with np.errstate(invalid="ignore"):  # logits that are not finite have no confidence, and never exit early
+        return 1 / np.exp(logits - logits.max(axis=-1, keepdims=True)).sum(axis=-1)

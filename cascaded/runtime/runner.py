@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cascaded.errors import InputError, at_least, between, first_line, unknown
+from cascaded.errors import InputError, at_least, first_line, unknown
 from cascaded.runtime.exported import BATCH, FULL_PASS, NEXT, StepFile, read_export
-from cascaded.runtime.result import EarlyExitResult
+from cascaded.runtime.result import EarlyExitResult, check_limits, confidence
 from cascaded.training.inputs import check_span, describe_shape
 
 if TYPE_CHECKING:  # importing jaxtyping takes a third of the time that importing this module may take
@@ -48,6 +48,12 @@ class RunnerState(NamedTuple):
         """Keep some items, by mask, by indices or by slice."""
         tensors = {name: x[:, items] if name.startswith("trail.") else x[items] for name, x in self.tensors.items()}
         return self._replace(frame=self.frame[items], tensors=tensors)
+
+    def join(self, other: RunnerState) -> RunnerState:
+        """The items of both, which one file computes from now on: `Runner.can_join` checks that."""
+        axes = {name: int(name.startswith("trail.")) for name in self.tensors}
+        tensors = {name: np.concatenate([self.tensors[name], other.tensors[name]], axes[name]) for name in axes}
+        return self._replace(frame=np.concatenate([self.frame, other.frame]), tensors=tensors)
 
 
 class Runner:
@@ -172,7 +178,8 @@ class Runner:
             predictions = self.full_pass(images, normalized=normalized).argmax(axis=-1)
             total, number = self._clock() - start, self._steps.steps or 0
             return EarlyExitResult(predictions, np.full(len(images), number), np.full(len(images), total), total)
-        last = self._last_step(threshold, deadline_ms, steps)
+        check_limits(threshold, deadline_ms)
+        last = self.last_step(steps)
         deadline = np.inf if deadline_ms is None else start + deadline_ms / 1000
         zeros = np.zeros(len(images), np.int64)
         result = EarlyExitResult(zeros, zeros.copy(), zeros.astype(np.float64))
@@ -181,9 +188,7 @@ class Runner:
             logits, state = self.step(images if step == 1 else None, state, normalized=normalized)
             before, now = now, self._clock()
             over = step == last or now + (now - before) > deadline
-            exits = (
-                np.ones(len(logits), bool) if over else _confidence(logits) > (1 if threshold is None else threshold)
-            )
+            exits = np.ones(len(logits), bool) if over else confidence(logits) > (1 if threshold is None else threshold)
             done = remaining[exits]
             result.predictions[done], result.steps[done] = logits[exits].argmax(axis=-1), step
             result.seconds[done] = now - start
@@ -194,11 +199,8 @@ class Runner:
         result.total = self._clock() - start
         return result
 
-    def _last_step(self, threshold: float | None, deadline_ms: float | None, steps: int | None) -> int:
-        if threshold is not None:
-            between(0, 1, threshold=threshold)
-        if deadline_ms is not None and not deadline_ms > 0:
-            raise InputError(f"deadline_ms is {deadline_ms}: give a positive number of milliseconds")
+    def last_step(self, steps: int | None = None) -> int:
+        """The step at which all items exit: the given one, or that of the final output."""
         at_least(1, steps=steps)
         last = steps or self._steps.steps
         if last is None:
@@ -206,6 +208,15 @@ class Runner:
                 f"{self.config.kernel} converges only in the limit: give steps, e.g. steps=70 for alpha 0.9"
             )
         return last
+
+    def can_join(self, one: RunnerState, other: RunnerState) -> bool:
+        """Whether one file computes the next step of both, and all later ones: the same step, or no file is left."""
+        if one.step == other.step:
+            return True
+        first, files = min(one.step, other.step) + 1, self._steps.files
+        ends = {each.first for each in files} | {each.last + 1 for each in files if each.last is not None}
+        later = [self._steps.find(step, same=True) for step in {first, *(end for end in ends if end > first)}]
+        return len({each.file for each in later if each is not None}) == 1
 
     # --- arrays in, arrays out
 
@@ -284,12 +295,6 @@ def open_session(file: Path, threads: int) -> Any:
         raise InputError(
             f"{file} is not an ONNX file of this network ({first_line(error)}): export it again"
         ) from error
-
-
-def _confidence(logits: np.ndarray) -> np.ndarray:
-    """The highest class probability of each item."""
-    with np.errstate(invalid="ignore"):  # logits that are not finite have no confidence, and never exit early
-        return 1 / np.exp(logits - logits.max(axis=-1, keepdims=True)).sum(axis=-1)
 
 
 def _import_runtime() -> Any:
