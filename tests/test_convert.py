@@ -23,6 +23,7 @@ KERNELS = [
     cascaded.TappedDelay([0, 0.25, 0.75]),
     cascaded.TappedDelay([0.5, 0.25, 0.25]),
     cascaded.NoDelay(),
+    cascaded.TappedDelay([0, 0.5]),
 ]
 
 

@@ -29,11 +29,11 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "figures": 920,
     "report": 680,
     "hub": 380,
-    "runtime": 2_200,
+    "runtime": 3_050,
     "paper": 1_480,
     "bench": 620,
     "cli": 1_830,
-    "scripts": 470,
+    "scripts": 400,
 }
 
 

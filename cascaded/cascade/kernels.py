@@ -48,6 +48,11 @@ class Kernel(ABC):
     def kept(self) -> int:
         """How many frames its trail keeps."""
 
+    @property
+    def only_lags(self) -> bool:
+        """Whether it changes nothing apart from its lag."""
+        return False
+
     @abstractmethod
     def spread(self, film: Film, trail: Tensor | None) -> tuple[Film, Tensor | None]:
         """Filter a film with the kernel less its lag; also returns what the next film needs."""
@@ -104,8 +109,12 @@ class TappedDelay(Kernel):
     def kept(self) -> int:
         return self.memory
 
+    @property
+    def only_lags(self) -> bool:
+        return self.taps == (1.0,)
+
     def spread(self, film: Film, trail: Tensor | None) -> tuple[Film, Tensor | None]:
-        if self.taps == (1.0,):
+        if self.only_lags:
             return film, None
         length, batch = min(film.steps, film.num_frames + self.memory), film.batch
         held = film.hold(length).frames

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from cascaded.cascade.convert.capture import Call, choose_output
 from cascaded.cascade.convert.captures import Options
@@ -112,8 +111,7 @@ class Classifier(ConvertedModel):
     ) -> list[int]:
         """Floating-point operations per image and step, in evaluation mode; see `Cascade.operations`."""
         image = torch.zeros(1, self.in_channels, height, width, device=next(self.parameters()).device)
-        with sdpa_kernel(SDPBackend.MATH):  # torch does not count the products of fused attention on a CPU
-            return operations_per_step(self, image, kernel=kernel, steps=steps, schedule=schedule)
+        return operations_per_step(self, image, kernel=kernel, steps=steps, schedule=schedule)
 
 
 def _check_untied(model: nn.Module) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from cascaded.errors import InputError
-from cascaded.runtime.exported import Shape
+from cascaded.runtime.exported import BATCH, Shape
 
 OPSET, IR_VERSION = 17, 8
 """Fixed, so that a file does not depend on the installed version of onnx; ONNX Runtime reads them since 1.12."""
@@ -56,9 +56,11 @@ class Graph:
     Attributes:
         reads: Shapes of the inputs by name.
         writes: Shapes of the outputs by name.
+        anchor: An input that may be read to find the number of items, if no other is; its name and shape.
     """
 
     def __init__(self, weights: Weights):
+        self.anchor: tuple[str, Shape] | None = None
         self.onnx, self.weights = import_onnx(), weights
         self.reads, self.writes = dict[str, Shape](), dict[str, Shape]()
         self._nodes, self._constants, self._outputs = [], dict[str, Any](), dict[str, str]()
@@ -81,11 +83,14 @@ class Graph:
         return value
 
     def constant(self, tensor: Tensor) -> str:
-        """Weights, in single precision."""
-        array = tensor.detach().cpu().float().contiguous().numpy()
+        """Weights, in single precision; integers and truth values as they are."""
+        tensor = tensor.detach().cpu()
+        array = (tensor.float() if tensor.is_floating_point() else tensor).contiguous().numpy()
         offset, length = self.weights.add(array)
-        proto = self.onnx.TensorProto(name=f"weight.{offset}.{'x'.join(map(str, array.shape))}", dims=array.shape)
-        proto.data_type, proto.data_location = self.onnx.TensorProto.FLOAT, self.onnx.TensorProto.EXTERNAL
+        name = f"weight.{offset}.{'x'.join(map(str, array.shape))}.{array.dtype}"
+        proto = self.onnx.TensorProto(name=name, dims=array.shape)
+        proto.data_type = self.onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+        proto.data_location = self.onnx.TensorProto.EXTERNAL
         for key, text in (("location", self.weights.file.name), ("offset", offset), ("length", length)):
             proto.external_data.add(key=key, value=str(text))
         return self._keep(proto)
@@ -94,10 +99,27 @@ class Graph:
         """One number."""
         return self._keep(self.onnx.numpy_helper.from_array(np.float32(value), f"number.{value!r}"))
 
+    def numbers(self, *values: float) -> str:
+        """A vector of numbers that a runtime must know when it opens a file, unlike weights."""
+        name = f"numbers.{'.'.join(map(repr, values))}"
+        return self._keep(self.onnx.numpy_helper.from_array(np.array(values, np.float32), name))
+
+    def integer(self, value: int) -> str:
+        """One integer: a position."""
+        return self._keep(self.onnx.numpy_helper.from_array(np.int64(value), f"integer.{value}"))
+
     def integers(self, *values: int) -> str:
         """A vector of integers: a shape, or positions."""
         name = f"integers.{'.'.join(map(str, values))}"
         return self._keep(self.onnx.numpy_helper.from_array(np.array(values, np.int64), name))
+
+    def batch(self) -> str:
+        """The number of items, as a vector of one integer."""
+        if not self.reads and self.anchor is not None:
+            self.input(*self.anchor)
+        name, shape = next(iter(self.reads.items()))
+        axis = shape.index(BATCH)
+        return self.node("Shape", name, start=axis, end=axis + 1)
 
     def _keep(self, proto: Any) -> str:
         self._constants[proto.name] = proto

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from cascaded.cascade.block import Layers
 from cascaded.cascade.conv import Conv2d
@@ -86,16 +86,23 @@ def _pair(size: int | tuple[int, ...]) -> list[int]:
 
 
 def _group_norm(graph: Graph, norm: nn.GroupNorm, x: str) -> str:
-    grouped = graph.node("Reshape", x, graph.integers(0, norm.num_groups, -1))
-    ones = torch.ones(norm.num_groups)
+    affine = (norm.weight[:, None, None], norm.bias[:, None, None]) if norm.affine else (None, None)
+    return write_group_norm(graph, x, norm.num_groups, *affine, norm.eps)
+
+
+def write_group_norm(
+    graph: Graph, x: str, groups: int, weight: Tensor | None, bias: Tensor | None, epsilon: float
+) -> str:
+    """Add a group norm; weight and bias have the rank of an item, `(channels, 1, 1)` for a map."""
+    grouped = graph.node("Reshape", x, graph.integers(0, groups, -1))
+    ones = torch.ones(groups)
     normed = graph.node(
-        "InstanceNormalization", grouped, graph.constant(ones), graph.constant(0 * ones), epsilon=norm.eps
+        "InstanceNormalization", grouped, graph.constant(ones), graph.constant(0 * ones), epsilon=epsilon
     )
     x = graph.node("Reshape", normed, graph.node("Shape", x))
-    if not norm.affine:
-        return x
-    scaled = graph.node("Mul", x, graph.constant(norm.weight[:, None, None]))
-    return graph.node("Add", scaled, graph.constant(norm.bias[:, None, None]))
+    for operator, values in (("Mul", weight), ("Add", bias)):
+        x = x if values is None else graph.node(operator, x, graph.constant(values))
+    return x
 
 
 def write_head(graph: Graph, head: nn.Module, features: str) -> str:

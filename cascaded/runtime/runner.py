@@ -91,7 +91,9 @@ class Runner:
         self._steps = self.config.schedules[self.schedule]
         self._network = f"{self.config.digest} {self.schedule}"
         shape, classes = self.config.inputs.shape, len(self.config.inputs.classes)
-        self._full = StepFile(FULL_PASS, 1, None, {"frame": (BATCH, *shape)}, {"logits": (BATCH, classes)})
+        logits = next((each.writes["logits"] for each in self._steps.files if "logits" in each.writes), ())
+        ends = {"frame": (BATCH, *shape)}, {"logits": (BATCH, classes, *logits[2:])}  # maps have an output per pixel
+        self._full = StepFile(FULL_PASS, 1, None, *ends)
         self._sessions: dict[str, Any] = {}
         for file in (self._full, *(self._steps.find(each.first, same=True) for each in self._steps.files)):
             if file is not None:
@@ -173,6 +175,11 @@ class Runner:
             steps: Last step, at which all remaining items exit; by default the step at which the output is final.
             normalized: As in `step`.
         """
+        if len(self._full.writes["logits"]) != 2:
+            raise InputError(
+                f"{self.folder} computes logits of shape {self._full.writes['logits']}, and predict takes one "
+                "prediction per image: use step or full_pass"
+            )
         start = now = self._clock()
         if threshold is None and deadline_ms is None and steps is None:
             predictions = self.full_pass(images, normalized=normalized).argmax(axis=-1)

@@ -13,13 +13,14 @@ from torch import Tensor
 
 from cascaded.cascade.block import Block, DenseBlock, ResidualBlock
 from cascaded.cascade.film import REST, SETTLED, Film, still
-from cascaded.cascade.kernels import ExponentialSmoothing, Kernel, TappedDelay
+from cascaded.cascade.kernels import Kernel
 from cascaded.cascade.network import Cascade
 from cascaded.cascade.state import State
 from cascaded.errors import InputError
 from cascaded.runtime.exported import BATCH, NEXT, Shape
 from cascaded.runtime.graph import Graph
 from cascaded.runtime.layers import write_head, write_layer
+from cascaded.runtime.spread import check_kernel, write_spread
 
 
 @dataclass(frozen=True)
@@ -90,42 +91,11 @@ class StepWriter:
 
     def _spread(self, x: str, i: int) -> str:
         """The kernel less its lag, for the stem (0) or a block; it reads and writes the trail."""
-        graph, kernel = self.graph, self.kernel
-        if isinstance(kernel, ExponentialSmoothing):
-            s = graph.node("Mul", x, graph.number(1 - kernel.alpha))
-            if self.before is not None:
-                old = graph.node("Mul", self._tap(i, 0), graph.number(kernel.alpha))
-                s = graph.node("Add", s, old)
-            self._write(f"trail.{i}", graph.node("Unsqueeze", s, graph.integers(0)))
-            return s
-        kernel = cast(TappedDelay, kernel)
-        if kernel.taps == (1.0,):
-            return x
-        if kernel.memory:
-            self._write(f"trail.{i}", self._shifted(x, i, kernel.memory))
-        out = graph.node("Mul", x, graph.number(kernel.taps[0]))
-        for k, weight in enumerate(kernel.taps[1:] if self.before is not None else (), start=1):
-            if weight:
-                old = graph.node("Mul", self._tap(i, kernel.memory - k), graph.number(weight))
-                out = graph.node("Add", out, old)
+        old = self._read(f"trail.{i}") if self.before is not None and self.kernel.kept else None
+        out, trail = write_spread(self.graph, self.kernel, x, old)
+        if trail is not None:
+            self._write(f"trail.{i}", trail)
         return out
-
-    def _tap(self, i: int, position: int) -> str:
-        """One frame of a trail, oldest first."""
-        taken = self.graph.node("Gather", self._read(f"trail.{i}"), self.graph.integers(position), axis=0)
-        return self.graph.node("Squeeze", taken, self.graph.integers(0))
-
-    def _shifted(self, x: str, i: int, memory: int) -> str:
-        """A trail without its oldest frame and with a new one; at the first step there are zeros before it."""
-        graph = self.graph
-        newest = graph.node("Unsqueeze", x, graph.integers(0))
-        if memory == 1:
-            return newest
-        if self.before is None:
-            kept = [graph.node("ConstantOfShape", graph.node("Shape", newest))] * (memory - 1)
-        else:
-            kept = [graph.node("Slice", self._read(f"trail.{i}"), *map(graph.integers, (1, memory, 0)))]
-        return graph.node("Concat", *kept, newest, axis=0)
 
     # --- the serial schedule
 
@@ -214,11 +184,7 @@ def check_exportable(net: Cascade, kernel: Kernel) -> None:
     """Refuse what has no counterpart in the exported files."""
     if net.training:
         raise InputError("the network is in training mode, which changes its batch statistics: call net.eval() first")
-    if not isinstance(kernel, TappedDelay | ExponentialSmoothing):
-        raise InputError(
-            f"the kernel is a {type(kernel).__name__}, which cannot be exported: use TappedDelay or "
-            "ExponentialSmoothing"
-        )
+    check_kernel(kernel)
     for block in net.chain:
         if type(block) not in (ResidualBlock, DenseBlock):
             raise InputError(

@@ -54,6 +54,10 @@ class SegmentCode:
         """A module that is called with what the segment takes, the number of items, and the steps."""
         for node in nodes:
             self.made[node] = self._copy(node)
+        for node, copy in self.made.items():
+            copy.meta.update(node.meta)
+        for take, copy in self.taken.items():
+            copy.meta.update(take.source.meta)
         self.graph.output(tuple(self.made[node] for node in gives))
         return fx.GraphModule(self.captured.root, self.graph)
 

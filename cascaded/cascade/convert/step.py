@@ -143,11 +143,12 @@ class _Step:
             return self.values[source]
         age, frames = self.stepper.age(segment, take), self.memory[source]
         frame = frames[-1 - age] if age < len(frames) else zeros(source, self.batch)
-        if delay is Delay.NONE or not self.stepper.kernel.kept:
+        if delay is Delay.NONE or self.stepper.kernel.only_lags:
             return frame
-        axis = batch_axis(source)
-        film, trail = self.stepper.kernel.spread(to_film([frame], axis, 1), self.trails[position, take])
-        self.trails[position, take] = trail
+        axis, trail = batch_axis(source), self.trails.get((position, take))
+        film, trail = self.stepper.kernel.spread(to_film([frame], axis, 1), trail)
+        if self.stepper.kernel.kept:
+            self.trails[position, take] = trail
         return frame_at(film, 1, axis)
 
     def state(self, held: int) -> GraphState:

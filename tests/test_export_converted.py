@@ -1,0 +1,212 @@
+"""Exported converted models compute what eager ones compute: outputs and every tensor of the state, at every step."""
+
+import copy
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import cascaded
+from cascaded.cli import main as cli
+from cascaded.errors import InputError
+from cascaded.models.highway import Highway
+from cascaded.models.unet import UNet
+from cascaded.models.vit import ViT
+from cascaded.runtime import Runner
+from cascaded.runtime.converted.files import ConvertedFiles
+from cascaded.training.inputs import Inputs
+from tests import plain_models as plain
+from tests.architectures import ARCHITECTURES
+from tests.made_networks import made, pixels
+from tests.test_export import KERNELS, assert_close
+
+MODELS = {
+    "vit": lambda: ViT(5, 8, 4, depth=3, width=8, heads=2),
+    "highway": lambda: Highway(5, 3 * 64, depth=3, width=8),
+    "unet": lambda: UNet(5, 3, depth=2, width=4, norm="batch"),
+    "resnet": lambda: plain.resnet(plain.PostActivation),
+    "densenet": plain.DenseNet,
+}
+SHAPE = (3, 8, 8)
+FROM_OTHER_PACKAGES = ("vit", "dinov2", "convnext", "swin", "segformer", "monai-unet-2d")
+
+
+def images(items, seed=2):
+    return torch.randn(items, *SHAPE, generator=torch.Generator().manual_seed(seed))
+
+
+def converted(model, example=None, **options):
+    """A converted model whose batch norms have other statistics at every step."""
+    generator = torch.Generator().manual_seed(1)
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.normal_(generator=generator)
+            module.running_var.uniform_(0.5, 2, generator=generator)
+    net = cascaded.convert(model.eval(), images(2) if example is None else example, **options)
+    for rows in net.statistics.children():
+        rows.mean.normal_(generator=generator)
+        rows.var.uniform_(0.5, 2, generator=generator)
+    return net
+
+
+def inputs_for(net, shape=SHAPE):
+    classes = net(torch.zeros(1, *shape), steps=1).shape[2]
+    return Inputs(shape, (0.0,) * shape[0], (1.0,) * shape[0], tuple(map(str, range(classes))))
+
+
+@torch.no_grad()
+def assert_same_steps(net, files, runner, frames, **options):
+    """Step both through the same frames, and compare everything that they return."""
+    state = found = None
+    for frame in frames:
+        logits, state = net.step(frame, state, **options)
+        result, found = runner.step(None if frame is None else frame.numpy(), found, normalized=True)
+        assert_close(result, logits)
+        assert (found.step, found.batch) == (state.step, state.batch)
+        if "schedule" not in options:  # of the serial schedule, files remember what later ones read
+            assert found.held == state.held
+            expected = files.lines.tensors(state)
+            assert found.tensors.keys() == expected.keys()
+            for name, tensor in expected.items():
+                assert_close(found.tensors[name], tensor)
+
+
+def assert_exported(net, folder, kernel, shape=SHAPE):
+    """Still images, a video, items that leave, the serial schedule and a full pass."""
+    inputs = inputs_for(net, shape)
+    cascaded.export(net, folder, inputs=inputs, kernel=kernel)
+    files, new = ConvertedFiles(net, kernel, inputs), torch.Generator().manual_seed(3)
+
+    def drawn(items):
+        return torch.randn(items, *shape, generator=new)
+
+    runner = Runner(folder)
+    assert_same_steps(net, files, runner, [drawn(3), *[None] * 14], kernel=kernel)
+    video = [drawn(2), drawn(2), None, drawn(2), None, None, None, None, drawn(2), None]
+    assert_same_steps(net, files, runner, video, kernel=kernel)
+    serial, last = Runner(folder, schedule="serial"), net.serial_steps + 2
+    assert_same_steps(net, files, serial, [drawn(3), *[None] * last], schedule="serial")
+    with torch.no_grad():
+        frames = drawn(4)
+        assert_close(runner.full_pass(frames.numpy(), normalized=True), net.final_logits(frames))
+
+
+@pytest.mark.parametrize("start", ["empty", "rest"])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("name", ["vit", "highway"])
+def test_steps_equal_eager_ones_for_every_kernel(name, kernel, start, tmp_path):
+    torch.manual_seed(0)
+    assert_exported(converted(MODELS[name](), start=start), tmp_path / "out", kernel)
+
+
+@pytest.mark.parametrize("start", ["empty", "rest"])
+@pytest.mark.parametrize("kernel", ["one step", "smoothing", "late taps"])
+@pytest.mark.parametrize("name", ["unet", "resnet", "densenet"])
+def test_batch_norms_use_the_statistics_of_each_step(name, kernel, start, tmp_path):
+    torch.manual_seed(0)
+    assert_exported(converted(MODELS[name](), start=start), tmp_path / "out", KERNELS[kernel])
+
+
+def test_whole_layers_are_exported(tmp_path):
+    net = converted(MODELS["vit"](), joins=r"layers\.\d+")
+    assert_exported(net, tmp_path / "out", cascaded.OneStepDelay())
+
+
+@pytest.mark.parametrize("name", FROM_OTHER_PACKAGES)
+def test_models_of_other_packages_are_exported(name, tmp_path):
+    architecture = ARCHITECTURES[name]
+    if reason := architecture.missing():
+        pytest.skip(reason)
+    model, inputs = architecture.make()
+    (example,) = inputs.values() if isinstance(inputs, dict) else inputs
+    net = converted(model, example, output=architecture.output)
+    assert_exported(net, tmp_path / "out", cascaded.OneStepDelay(), tuple(example.shape[1:]))
+
+
+def test_items_leave_a_batch_of_an_exported_model(tmp_path):
+    net = converted(MODELS["vit"]())
+    cascaded.export(net, tmp_path / "out", inputs=inputs_for(net))
+    runner, items = Runner(tmp_path / "out"), np.array([2, 0])
+    _, state = runner.step(images(3).numpy(), normalized=True)
+    result = runner.step(None, state.select(items))[0]
+    np.testing.assert_allclose(result, runner.step(None, state)[0][items], atol=1e-6)
+
+
+def test_what_is_final_is_not_computed_again(tmp_path):
+    net = converted(MODELS["vit"]())
+    config = cascaded.export(net, tmp_path / "out", inputs=inputs_for(net))
+    import onnx
+
+    products = {}
+    for file in config.schedules["cascaded"].files:
+        nodes = onnx.load(tmp_path / "out" / file.file, load_external_data=False).graph.node
+        products[file.file] = sum(node.op_type in ("MatMul", "Gemm", "Conv") for node in nodes)
+    attention, mlp, head = 4, 2, 1
+    layers = [0, attention, mlp] * 3
+    assert products["step-1.onnx"] == 1 + head  # the patches and the head
+    assert products["frame-2.onnx"] == 1 + 3 * (attention + mlp) + head
+    assert products["step-2.onnx"] == 3 * (attention + mlp) + head
+    assert products["step-7.onnx"] == layers[-1] + head
+    assert products["step-8.onnx"] == 0
+    assert config.schedules["cascaded"].steps == net.settle_steps == 7
+
+
+def test_a_saved_transformer_is_exported_from_the_command_line(tmp_path, monkeypatch, capsys):
+    net = made("cascaded-td", arch="vit", width=16, accuracy=[0.1] * 25)
+    net.save_pretrained(tmp_path / "saved")
+    monkeypatch.setattr(sys, "argv", ["cascaded", "export", str(tmp_path / "saved"), "-o", str(tmp_path / "out")])
+    cli.main()
+    assert f"wrote {tmp_path / 'out'}: " in capsys.readouterr().out
+    runner, state = Runner(tmp_path / "out"), None
+    with torch.no_grad():
+        for step, expected in enumerate(net(pixels())):
+            logits, state = runner.step(None if step else pixels().numpy(), state)
+            assert_close(logits, expected)
+    assert runner.config.schedules["cascaded"].accuracy == (0.1,) * 25
+
+
+def test_a_model_with_an_output_per_pixel_has_steps_and_no_predictions(tmp_path):
+    net = converted(MODELS["unet"]())
+    cascaded.export(net, tmp_path / "out", inputs=inputs_for(net))
+    runner = Runner(tmp_path / "out")
+    assert runner.step(images(1).numpy(), normalized=True)[0].shape == (1, 5, 8, 8)
+    with pytest.raises(InputError, match="one prediction per image: use step or full_pass"):
+        runner.predict(images(1).numpy(), normalized=True)
+
+
+class Sorting(nn.Module):
+    """A branch that sorts its features."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.layer = nn.Linear(192, 5), nn.Linear(5, 5)
+
+    def forward(self, x):
+        z = self.stem(x.flatten(1))
+        return z + self.layer(z).sort(dim=-1).values
+
+
+def refused():
+    vit, unet = converted(MODELS["vit"]()), converted(MODELS["unet"]())
+    tokens = cascaded.convert(ARCHITECTURES["our-gpt"].make()[0], ARCHITECTURES["our-gpt"].make()[1])
+    other = Inputs((3, 16, 16), (0.0,) * 3, (1.0,) * 3, tuple("abcde"))
+    few = Inputs(SHAPE, (0.0,) * 3, (1.0,) * 3, ("a", "b"))
+    return {
+        "training": (copy.deepcopy(vit).train(), {}, r"in training mode, .*: call net.eval\(\) first"),
+        "inputs": (vit, {"inputs": None}, "a ConvertedModel does not know its input size"),
+        "shape": (vit, {"inputs": other}, "the model was converted for"),
+        "classes": (vit, {"inputs": few}, "inputs name 2 classes: give one name per logit"),
+        "text": (tokens, {}, "GPT takes other inputs than one batch of images"),
+        "operation": (converted(Sorting()), {}, "contains the operation sort, which cannot be exported"),
+        "statistics": (unet, {"kernel": cascaded.NoDelay()}, "has statistics for . steps, but with NoDelay"),
+    }
+
+
+@pytest.mark.parametrize("case", ["training", "inputs", "shape", "classes", "text", "operation", "statistics"])
+def test_what_cannot_be_exported_is_refused_and_leaves_no_file(case, tmp_path):
+    net, options, message = refused()[case]
+    with pytest.raises(InputError, match=message):
+        cascaded.export(net, tmp_path / "out", **{"inputs": inputs_for(converted(MODELS["vit"]())), **options})
+    assert list(tmp_path.iterdir()) == []
