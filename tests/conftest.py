@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from cascaded.figures import files
 from tests.checked import check_shapes
 from tests.shared_folder import shared_folder
 
@@ -53,6 +54,22 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef, request: pytest.FixtureR
 def pytest_runtest_call(item: pytest.Item) -> None:
     """So does a test."""
     seed_all(item.nodeid)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _figures_without_pdf_and_png():
+    """Reports are drawn in many tests; fonts of a PDF take half a second."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(files, "WRITTEN", ("svg", "csv"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def every_kind():
+    """Figures are written as users get them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(files, "WRITTEN", files.KINDS)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

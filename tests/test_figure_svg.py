@@ -16,6 +16,8 @@ from cascaded.figures.style import GRID, INK, METHODS, MUTED, PALETTE, PAPER, co
 from cascaded.results.names import NAMES
 from tests.made_table import made_table
 
+pytestmark = pytest.mark.usefixtures("every_kind")
+
 ODD = ["</svg><script>alert(1)</script>", r"$\alpha$ 5$", "漢字 \U0001f600", "=1+1"]
 
 

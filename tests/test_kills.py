@@ -18,6 +18,8 @@ from cascaded.figures.style import STYLE
 from tests.forked import code_of, forked
 from tests.made_traces import made_run, made_trace
 
+pytestmark = pytest.mark.usefixtures("every_kind")
+
 
 def on_every_write(do):
     """The functions that write files, each preceded by `do(calls, half)`: the calls so far, and half of the write."""

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 import torch
 
-from cascaded import RunConfig, early_exit, export, load, load_run, load_trace
+from cascaded import RunConfig, early_exit, load, load_run, load_trace
 from cascaded.cli import main as cli
 from cascaded.errors import InputError
 from cascaded.files import write_json
@@ -159,8 +159,6 @@ def test_a_plain_network_of_ours_is_saved_loaded_and_exits_early(here):
     assert early_exit(pretrained, images, 1.0).predictions.tolist() == pretrained(images)[-1].argmax(dim=-1).tolist()
     pretrained.save_pretrained("saved")
     torch.testing.assert_close(load(here / "saved")(images), pretrained(images))
-    with pytest.raises(InputError, match="a Classifier cannot be exported"):
-        export(pretrained, here / "exported")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from tests.made_report import NETWORKS, ODD, made_claims, made_explorer, made_re
 from tests.made_table import made_table
 from tests.made_traces import made_run, made_runs
 
+pytestmark = pytest.mark.usefixtures("every_kind")
+
 
 class Read(HTMLParser):
     """A page as a browser takes it: its tags with their attributes, and its text."""

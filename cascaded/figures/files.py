@@ -15,6 +15,8 @@ from cascaded.files import write_whole
 
 DPI = 200
 KINDS = ("svg", "pdf", "png", "csv")
+WRITTEN = KINDS
+"""What `save` writes by default."""
 METADATA: dict[str, dict[str, Any]] = {  # no dates and no versions: the same figure is the same file
     "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -22,14 +24,15 @@ METADATA: dict[str, dict[str, Any]] = {  # no dates and no versions: the same fi
 }
 
 
-def save(fig: Figure, stem: Path | str, kinds: Sequence[str] = KINDS) -> dict[str, Path]:
+def save(fig: Figure, stem: Path | str, kinds: Sequence[str] | None = None) -> dict[str, Path]:
     """Write a figure as STEM.svg, STEM.pdf and STEM.png and its numbers as STEM.csv; returns the files by kind.
 
     Args:
         fig: From one of the functions of `cascaded.figures`.
         stem: Path without a suffix; folders are made.
-        kinds: Which files to write.
+        kinds: Which files to write; all four by default.
     """
+    kinds = WRITTEN if kinds is None else kinds
     if unknown := sorted(set(kinds) - set(KINDS)):
         raise InputError(f"figures cannot be saved as {', '.join(unknown)}: give some of {', '.join(KINDS)}")
     files = {kind: Path(f"{stem}.{kind}") for kind in kinds}

@@ -56,6 +56,8 @@ def _measurements(claim: Claim, df: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """The effects of a claim: networks that differ in what it compares only, on the same images."""
     rows = df[(df["metric"] == claim.metric) & (df["x"].notna() == claim.at_every_x)]
     rows = _preferred(_query(rows, claim.where), claim.prefer)
+    if rows.empty:
+        return
     alike = [name for name in dict.fromkeys([*SETTING, "config", "width", "train_noise"]) if name not in claim.across]
     for _, group in rows.groupby(alike, dropna=False):
         others = [None] if claim.b is None else _conditions(claim, _query(group, claim.b))
@@ -66,7 +68,8 @@ def _measurements(claim: Claim, df: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _query(rows: pd.DataFrame, query: str) -> pd.DataFrame:
-    return rows if rows.empty else rows.query(query, engine="python")
+    used = [name for name in rows.columns if name in query]  # with all columns it takes three times as long
+    return rows if rows.empty else rows[rows[used].eval(query, engine="python")]
 
 
 def _preferred(rows: pd.DataFrame, prefer: Mapping[str, str]) -> pd.DataFrame:

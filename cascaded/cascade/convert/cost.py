@@ -17,7 +17,8 @@ from cascaded.cascade.kernels import Kernel
 
 def count(function: Callable[[], object]) -> int:
     """Floating-point operations of a call, as torch's `FlopCounterMode` counts them."""
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
+    # torch does not count the products of fused attention on a CPU
+    with FlopCounterMode(display=False) as counter, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
         function()
     return counter.get_total_flops()
 
@@ -47,5 +48,4 @@ def operations_per_step(
         given = None if number else inputs
         states.append(net.step(given, states[-1], kernel=kernel, schedule=schedule)[1])
 
-    with sdpa_kernel(SDPBackend.MATH):  # torch does not count the products of fused attention on a CPU
-        return [count(lambda number=number: step(number)) for number in range(steps)]
+    return [count(lambda number=number: step(number)) for number in range(steps)]
