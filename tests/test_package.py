@@ -18,7 +18,7 @@ ROOMS = [  # each imports from those before it alone
 
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
-    "cascade": 2_680,
+    "cascade": 3_000,
     "models": 570,
     "losses": 200,
     "data": 1_860,
@@ -29,7 +29,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "figures": 920,
     "report": 680,
     "hub": 380,
-    "runtime": 2_260,
+    "runtime": 2_500,
     "paper": 1_480,
     "bench": 480,
     "cli": 1_680,
