@@ -44,7 +44,7 @@ def test_cross_entropy_and_another_lambda_are_other_losses(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     example = runpy.run_path(str(EXAMPLES / "anytime.py"))
     trace, labels = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0)), torch.arange(4)
-    options = [example["parse"]("", words) for words in ([], ["--lam", "1"], ["--ce"])]
+    options = [example["parse"]("A test.", words) for words in ([], ["--lam", "1"], ["--ce"])]
     td0, td1, ce = (float(example["chosen_loss"](each)(trace, labels)) for each in options)
     per_step = [float(cross_entropy(logits, labels)) for logits in trace]
     assert td1 == pytest.approx(sum(per_step))

@@ -210,8 +210,9 @@ def test_a_state_is_checked(vit):
         state.select(torch.tensor([True, False]))
 
 
-def test_steps_cost_less_when_blocks_are_final(vit):
+def test_steps_cost_less_when_blocks_are_final(vit, monkeypatch):
     net, images = vit
+    monkeypatch.setattr(net, "batched", False)  # one call per layer
     states = [None]
 
     def layers_of_a_step(inputs):

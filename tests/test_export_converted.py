@@ -134,15 +134,21 @@ def test_items_leave_a_batch_of_an_exported_model(tmp_path):
     np.testing.assert_allclose(result, runner.step(None, state)[0][items], atol=1e-6)
 
 
-def test_what_is_final_is_not_computed_again(tmp_path):
-    net = converted(MODELS["vit"]())
-    config = cascaded.export(net, tmp_path / "out", inputs=inputs_for(net))
+def products_of(net, folder):
+    """How many products every file of the cascaded schedule computes, and its configuration."""
     import onnx
 
-    products = {}
+    config, found = cascaded.export(net, folder, inputs=inputs_for(net)), {}
     for file in config.schedules["cascaded"].files:
-        nodes = onnx.load(tmp_path / "out" / file.file, load_external_data=False).graph.node
-        products[file.file] = sum(node.op_type in ("MatMul", "Gemm", "Conv") for node in nodes)
+        nodes = onnx.load(folder / file.file, load_external_data=False).graph.node
+        found[file.file] = sum(node.op_type in ("MatMul", "Gemm", "Conv") for node in nodes)
+    return found, config
+
+
+def test_what_is_final_is_not_computed_again(tmp_path):
+    net = converted(MODELS["vit"]())
+    net.batched = False
+    products, config = products_of(net, tmp_path / "out")
     attention, mlp, head = 4, 2, 1
     layers = [0, attention, mlp] * 3
     assert products["step-1.onnx"] == 1 + head  # the patches and the head
@@ -151,6 +157,28 @@ def test_what_is_final_is_not_computed_again(tmp_path):
     assert products["step-7.onnx"] == layers[-1] + head
     assert products["step-8.onnx"] == 0
     assert config.schedules["cascaded"].steps == net.settle_steps == 7
+
+
+def test_blocks_that_are_alike_are_one_computation_with_stacked_weights(tmp_path):
+    net = converted(MODELS["vit"]())
+    products, config = products_of(net, tmp_path / "out")
+    attention, mlp, head = 4, 2, 1
+    assert products["frame-2.onnx"] == 1 + attention + mlp + head
+    assert products["step-2.onnx"] == attention + mlp + head
+    files = {each.file: each for each in config.schedules["cascaded"].files}
+    assert files["step-2.onnx"].reads == {"stack.0": (3, "batch", 4, 8), "stack.1": (3, "batch", 4, 8)}
+    size = (tmp_path / "out" / "weights.bin").stat().st_size
+    assert size < 1.2 * 4 * sum(each.numel() for each in net.parameters())
+    net.batched = False
+    cascaded.export(net, tmp_path / "apart", inputs=inputs_for(net))
+    runners, states = [Runner(tmp_path / each) for each in ("out", "apart")], [None, None]
+    for step in range(8):
+        pairs = [
+            runner.step(None if step else images(2).numpy(), state, normalized=True)
+            for runner, state in zip(runners, states, strict=True)
+        ]
+        states = [state for _, state in pairs]
+        np.testing.assert_allclose(pairs[0][0], pairs[1][0], rtol=1e-5, atol=1e-5)
 
 
 def test_a_saved_transformer_is_exported_from_the_command_line(tmp_path, monkeypatch, capsys):

@@ -18,7 +18,7 @@ ROOMS = [  # each imports from those before it alone
 
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
-    "cascade": 2_680,
+    "cascade": 3_000,
     "models": 570,
     "losses": 200,
     "data": 1_860,
@@ -29,8 +29,8 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "figures": 920,
     "report": 680,
     "hub": 380,
-    "runtime": 3_050,
-    "paper": 1_480,
+    "runtime": 3_300,
+    "paper": 1_490,
     "bench": 620,
     "cli": 1_830,
     "scripts": 400,

@@ -37,8 +37,13 @@ class Weights:
         self.file, self.size, self.places = file, 0, dict[bytes, tuple[int, int]]()
         file.touch()
 
-    def add(self, array: np.ndarray) -> tuple[int, int]:
-        """Store an array; returns its offset and its length in bytes."""
+    def add(self, array: np.ndarray, first: int | None = None) -> tuple[int, int]:
+        """Store an array; returns its offset and its length in bytes.
+
+        Args:
+            array: The array.
+            first: For a stack of arrays, the first one that is used; each of them is found again on its own.
+        """
         content = array.tobytes()
         key = hashlib.sha256(content).digest()
         if key not in self.places:
@@ -47,7 +52,13 @@ class Weights:
                 opened.write(padding + content)
             self.places[key] = self.size + len(padding), len(content)
             self.size += len(padding) + len(content)
-        return self.places[key]
+        offset, length = self.places[key]
+        if first is None:
+            return offset, length
+        row = length // len(array)
+        for number, each in enumerate(array):
+            self.places.setdefault(hashlib.sha256(each.tobytes()).digest(), (offset + number * row, row))
+        return offset + first * row, length - first * row
 
 
 class Graph:
@@ -82,11 +93,12 @@ class Graph:
         self._nodes.append((kind, inputs, value, attributes))
         return value
 
-    def constant(self, tensor: Tensor) -> str:
-        """Weights, in single precision; integers and truth values as they are."""
+    def constant(self, tensor: Tensor, first: int | None = None) -> str:
+        """Weights, in single precision; integers and truth values as they are; of a stack, those from `first` on."""
         tensor = tensor.detach().cpu()
         array = (tensor.float() if tensor.is_floating_point() else tensor).contiguous().numpy()
-        offset, length = self.weights.add(array)
+        offset, length = self.weights.add(array, first)
+        array = array[first:]
         name = f"weight.{offset}.{'x'.join(map(str, array.shape))}.{array.dtype}"
         proto = self.onnx.TensorProto(name=name, dims=array.shape)
         proto.data_type = self.onnx.helper.np_dtype_to_tensor_dtype(array.dtype)

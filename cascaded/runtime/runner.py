@@ -46,7 +46,8 @@ class RunnerState(NamedTuple):
 
     def select(self, items: np.ndarray | slice) -> RunnerState:
         """Keep some items, by mask, by indices or by slice."""
-        tensors = {name: x[:, items] if name.startswith("trail.") else x[items] for name, x in self.tensors.items()}
+        stacked = ("trail.", "stack.")  # the batch is their second axis
+        tensors = {name: x[:, items] if name.startswith(stacked) else x[items] for name, x in self.tensors.items()}
         return self._replace(frame=self.frame[items], tensors=tensors)
 
     def join(self, other: RunnerState) -> RunnerState:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.utils import _pytree as pytree
 
+from cascaded.cascade.convert.alike import Alike, find_alike
 from cascaded.cascade.convert.capture import Call, capture, choose_output
 from cascaded.cascade.convert.checks import check_final, run_checked, unchanged
 from cascaded.cascade.convert.choose import Choice, chosen_joins
@@ -43,10 +44,12 @@ class Ready:
     Attributes:
         plan: The graph and its segments.
         looped: Segments that are computed for one step after another, and why.
+        alike: Segments that one step computes in one call.
     """
 
     plan: Plan
     looped: dict[int, str]
+    alike: list[Alike]
 
     @property
     def folded(self) -> set[int]:
@@ -115,7 +118,10 @@ def make_ready(
     elif options.run == "fold" and looped:
         reason = next(iter(looped.values()))
         raise InputError(f"time cannot be folded into the batch at {reason}; use run='auto', which loops there")
-    return Ready(plan, looped)
+    if any(module.training for module in model.modules()):
+        return Ready(plan, looped, [])
+    with unchanged(net):
+        return Ready(plan, looped, find_alike(plan, start_values(plan, model, call.widened(), statistics)))
 
 
 def check_plan(

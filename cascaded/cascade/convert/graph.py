@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, fx
@@ -67,6 +68,19 @@ def is_in_place(node: fx.Node) -> bool:
 def operands(node: fx.Node) -> Iterator[fx.Node]:
     """The first two arguments that are nodes: the operands of an addition or a product."""
     return (arg for arg in node.args[:2] if isinstance(arg, fx.Node))
+
+
+def named_arguments(node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of a node's operation by name, defaults among them; the first operand is `x`."""
+    if isinstance(node.target, torch._ops.OpOverload):
+        known = node.target._schema.arguments
+        given = {each.name: each.default_value for each in known if each.has_default_value()}
+        given |= dict(zip([each.name for each in known], args, strict=False)) | kwargs
+    else:
+        bound = inspect.signature(cast("Callable[..., Any]", node.target)).bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+    return {"x" if name in ("self", "input") else name: each for name, each in given.items()}
 
 
 def symbols(size: int | torch.SymInt) -> set[Any]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from cascaded.cascade.convert.capture import Call, choose_output
@@ -39,12 +40,14 @@ class ConvertedModel(nn.Module):
         statistics: Statistics of batch norms at the steps before the final one.
         kernel: Default delay kernel.
         serial_steps: Number of steps under the serial schedule.
+        batched: Whether `step` computes blocks that are alike, such as the layers of a transformer, in one call with
+            stacked parameters, in evaluation mode and without gradients. So do the files of an exported model.
     """
 
     def __init__(self, model: nn.Module, example: Call, options: Options, kernel: Kernel):
         super().__init__()
         self.model, self.kernel, self.options = model, kernel, options
-        self.training = model.training
+        self.training, self.batched = model.training, True
         # structure and shapes of the example, without its values
         self.form = example.with_leaves([x.to("meta") if isinstance(x, Tensor) else x for x in example.leaves()])
         plan = make_plan(model, example, options)
@@ -123,7 +126,8 @@ class ConvertedModel(nn.Module):
                 "state.select(mask)"
             )
         ready = self.ready(call)
-        stepper = Stepper(ready.plan, kernel, self.statistics, why_fixed(ready.plan, ready.looped))
+        alike = ready.alike if self.batched and not torch.is_grad_enabled() else ()
+        stepper = Stepper(ready.plan, kernel, self.statistics, why_fixed(ready.plan, ready.looped), alike)
         values = start_values(ready.plan, self.model, call, self.statistics, still=state is None)
         nodes = dict(zip(ready.plan.captured.inputs, call.leaves(), strict=True))
         if serially:

@@ -6,12 +6,14 @@ due. Therefore a segment may need its sources as they were some steps ago, and t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from torch import Tensor, fx
 
+from cascaded.cascade.convert.alike import Alike
 from cascaded.cascade.convert.code import Delay, Take
 from cascaded.cascade.convert.graph import batch_axis, shape_at, value, zeros
 from cascaded.cascade.convert.run import frame_at, rest_values, to_film
@@ -32,12 +34,14 @@ class Stepper:
         kernel: Delay kernel.
         statistics: Rows of the batch norms.
         fixed: Why items cannot be removed from a batch; empty if they can.
+        alike: Segments that are computed in one call.
     """
 
     plan: Plan
     kernel: Kernel
     statistics: StepStatistics
     fixed: str
+    alike: Sequence[Alike] = ()
 
     # --- what is remembered
 
@@ -112,20 +116,44 @@ class _Step:
     batch: int
 
     def run(self) -> None:
-        kernel = self.stepper.kernel
+        kernel, together = self.stepper.kernel, self._together()
         for position, segment in enumerate(self.stepper.plan.moving):
             if self.number == 1 and segment.key.behind_stem and kernel.lag:
                 self._start_from_rest(segment)
             due = self.number - segment.lead(kernel)
             if due < 1:
                 continue
-            if self.held >= segment.distinct(kernel) + segment.lead(kernel):  # final: the same as at the last step
+            if position in together:
+                results = together[position]
+            elif self._is_final(segment):
                 results = tuple(self.memory[node][-1] for node in segment.gives)
             else:
                 taken = [self._taken(position, segment, take) for take in segment.takes]
                 results = segment(taken, self.batch, Clock(self.stepper.statistics, due))
             for node, result in zip(segment.gives, results, strict=True):
                 self.memory[node].append(result)
+
+    def _is_final(self, segment: Segment) -> bool:
+        """Whether a segment is the same as at the last step."""
+        return self.held >= segment.distinct(self.stepper.kernel) + segment.lead(self.stepper.kernel)
+
+    def _together(self) -> dict[int, tuple[Tensor, ...]]:
+        """What segments that are alike give, by their position. They depend on earlier steps only."""
+        found: dict[int, tuple[Tensor, ...]] = {}
+        for alike in self.stepper.alike if self.number > 1 and self.stepper.kernel.lag else ():
+            due = self.number - alike.segments[0].lead(self.stepper.kernel)
+            members = [k for k, segment in enumerate(alike.segments) if due > 0 and not self._is_final(segment)]
+            if len(members) > 1 and members == list(range(members[0], members[-1] + 1)):
+                taken = [[self._before(alike.segments[k], take) for take in alike.segments[k].takes] for k in members]
+                results = alike.compute(self.values, taken, members, self.batch)
+                found.update((alike.positions[k], each) for k, each in zip(members, results, strict=True))
+        return found
+
+    def _before(self, segment: Segment, take: Take) -> Any:
+        """What a segment takes from an earlier step, before this one has computed anything."""
+        if take.source in self.values:
+            return self.values[take.source]
+        return self.memory[take.source][-self.stepper.age(segment, take)]
 
     def _start_from_rest(self, segment: Segment) -> None:
         """Before the first segment behind the stem, at the first step: branches as they are at rest."""

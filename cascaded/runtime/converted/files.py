@@ -107,10 +107,11 @@ class ConvertedFiles:
     def lines(self) -> Lines:
         """What the files remember, and the values that do not depend on the images."""
         call = Call((self.images,), {}, 0)
-        plan = self.net.ready(call).plan
+        ready = self.net.ready(call)
+        plan = ready.plan
         values = start_values(plan, self.net.model, call, self.net.statistics)
         constants = {node: for_one_item(node, each) for node, each in values.items()}
-        stepper = Stepper(plan, self.kernel, self.net.statistics, "")
+        stepper = Stepper(plan, self.kernel, self.net.statistics, "", ready.alike if self.net.batched else ())
         return Lines(stepper, constants, self._rest(values, stepper))
 
     def _rest(self, values: dict[fx.Node, Tensor], stepper: Stepper) -> dict[fx.Node, Tensor]:

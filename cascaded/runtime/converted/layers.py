@@ -121,21 +121,34 @@ def _attention(
     is_causal: bool,
     scale: float | None,
     enable_gqa: bool,
-    dropout_p: float = 0.0,
+    dropout_p: float,
 ) -> str:
-    """softmax(q k' / sqrt(d) + mask) v."""
     if enable_gqa:
         raise cannot(node, "attention with fewer keys than queries per head (enable_gqa)")
-    *_, tokens, features = shape(node)
+    return write_attention(w, node, query, key, value, attn_mask, is_causal, scale)
+
+
+def write_attention(
+    w: Writer,
+    node: fx.Node,
+    query: Value,
+    key: Value,
+    values: Value,
+    mask: Value | None,
+    is_causal: bool,
+    scale: float | None,
+) -> str:
+    """Add softmax(q k' / sqrt(d) + mask) v."""
+    *_, tokens, features = map(int, shape(node)[-2:])
     scores = w.node("MatMul", query, w.swapped(key, rank(node)))
-    scores = w.node("Mul", scores, int(features) ** -0.5 if scale is None else scale)
+    scores = w.node("Mul", scores, features**-0.5 if scale is None else scale)
     if is_causal:
-        attn_mask = torch.ones(int(tokens), int(tokens), dtype=torch.bool).tril()
-    if isinstance(attn_mask, Tensor) and attn_mask.dtype == torch.bool:
-        attn_mask = None if attn_mask.all() else torch.zeros(attn_mask.shape).masked_fill(~attn_mask, -torch.inf)
-    if attn_mask is not None:
-        scores = w.node("Add", scores, attn_mask)
-    return w.node("MatMul", w.node("Softmax", scores, axis=-1), value)
+        mask = torch.ones(tokens, tokens, dtype=torch.bool).tril()
+    if isinstance(mask, Tensor) and mask.dtype == torch.bool:
+        mask = None if mask.all() else torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)
+    if mask is not None:
+        scores = w.node("Add", scores, mask)
+    return w.node("MatMul", w.node("Softmax", scores, axis=-1), values)
 
 
 def _upsample(mode: str) -> Callable[..., str]:

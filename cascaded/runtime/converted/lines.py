@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import torch
 from torch import Tensor, fx
 
 from cascaded.cascade.convert.code import Take
@@ -30,6 +31,8 @@ class Lines:
         stepper: The graph, its segments and the kernel.
         constants: Parameters, buffers, and what does not depend on the inputs; one row of what has a batch.
         rest: What delay lines contain at first, one row; nothing if they start empty.
+
+    The values that blocks which are alike read are remembered as one tensor, a stack.
     """
 
     stepper: Stepper
@@ -80,6 +83,32 @@ class Lines:
             found[self.plan.captured.output] = max(found[self.plan.captured.output], 1)
         return found
 
+    # --- stacks
+
+    @cached_property
+    def stacks(self) -> list[tuple[fx.Node, ...]]:
+        """Values that are remembered together: each depends on the last step alone, and is in one stack."""
+        found: dict[tuple[fx.Node, ...], None] = {}
+        for alike in self.stepper.alike if self.kernel.lag else ():
+            for k in range(len(alike.shared)):
+                takes = [(segment, segment.takes[k]) for segment in alike.segments]
+                nodes = tuple(take.source for _, take in takes)
+                is_stack = alike.moving[k] and not alike.shared[k] and len(set(nodes)) == len(nodes)
+                ages = {self.stepper.age(segment, take) for segment, take in takes} if is_stack else {0}
+                taken = {node for stack in found if stack != nodes for node in stack}
+                if ages == {1} and not any(batch_axis(node) for node in nodes) and not taken & set(nodes):
+                    found[nodes] = None
+        return list(found)
+
+    def row(self, node: fx.Node) -> tuple[int, int] | None:
+        """The stack that contains the last value of a node, and its position there."""
+        places = ((number, stack.index(node)) for number, stack in enumerate(self.stacks) if node in stack)
+        return next(places, None)
+
+    def stack_shape(self, number: int) -> Shape:
+        """The shape of a stack: the batch is the second axis."""
+        return (len(self.stacks[number]), *self.shape(self.stacks[number][0]))
+
     # --- names and shapes
 
     def name(self, node: fx.Node, position: int) -> str:
@@ -98,8 +127,11 @@ class Lines:
         found = {}
         for node, frames in zip(self.stepper.kept, state.frames, strict=True):
             for position, frame in enumerate(reversed(frames[-self.length[node] :] if self.length[node] else ())):
-                if state.step - self.lead(node) - position > 0:
+                if state.step - self.lead(node) - position > 0 and (position or self.row(node) is None):
                     found[self.name(node, position)] = frame.movedim(batch_axis(node) or 0, 0)
+        newest = {node: frames[-1] for node, frames in zip(self.stepper.kept, state.frames, strict=True) if frames}
+        stacks = {f"stack.{i}": torch.stack([newest[node] for node in each]) for i, each in enumerate(self.stacks)}
+        found.update(stacks)
         trails = {f"trail.{i}": each for i, each in enumerate(state.trails) if each is not None}
         return {**found, **trails}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -11,12 +10,13 @@ import torch
 from torch import Tensor, fx
 from torch.utils._pytree import tree_leaves, tree_map
 
-from cascaded.cascade.convert.graph import at_batch, batch_axis, is_number, op_name, value
+from cascaded.cascade.convert.graph import at_batch, batch_axis, is_number, named_arguments, op_name, value
 from cascaded.runtime.converted.layers import LAYERS
 from cascaded.runtime.converted.operations import OPERATIONS
-from cascaded.runtime.converted.writer import Value, Writer, Zeros, cannot, for_one_item
+from cascaded.runtime.converted.stacked import STACKED
+from cascaded.runtime.converted.writer import Part, Row, Value, Writer, Zeros, cannot, for_one_item
 
-WRITERS = {**LAYERS, **OPERATIONS}
+WRITERS = {**LAYERS, **OPERATIONS, **STACKED}
 
 
 def write_segment(writer: Writer, segment: fx.Graph, taken: Sequence[Value]) -> list[Value]:
@@ -51,12 +51,13 @@ def _write(writer: Writer, node: fx.Node, values: dict[fx.Node, Any]) -> Any:
     args, kwargs = cast("Any", fx.map_arg((node.args, node.kwargs), lambda each: values[each]))
     if op_name(node) == "getitem":
         return args[0][args[1]]
-    if op_name(node) != "normalize" and not any(isinstance(each, str | Zeros) for each in tree_leaves((args, kwargs))):
+    known = not any(isinstance(each, str | Row | Part | Zeros) for each in tree_leaves((args, kwargs)))
+    if known and op_name(node) != "normalize":
         return _fold(node, args, kwargs)
     if op_name(node) not in WRITERS or not isinstance(value(node), Tensor | tuple | list):
         raise cannot(node, f"the operation {op_name(node)}")
     args, kwargs = tree_map(lambda each: _unfold(writer, node, each), (args, kwargs))
-    return WRITERS[op_name(node)](writer, node, **_named(node, args, kwargs))
+    return WRITERS[op_name(node)](writer, node, **named_arguments(node, args, kwargs))
 
 
 def _fold(node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -79,16 +80,3 @@ def _unfold(writer: Writer, node: fx.Node, each: Any) -> Any:
     one = for_one_item(each.node, each.tensor)
     is_shared = "attention" in op_name(node) and one.shape[batch_axis(each.node) or 0] == 1
     return one if is_shared else writer.for_all_items(each.node, one)
-
-
-def _named(node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Arguments by name, defaults among them."""
-    if isinstance(node.target, torch._ops.OpOverload):
-        known = node.target._schema.arguments
-        given = {each.name: each.default_value for each in known if each.has_default_value()}
-        given |= dict(zip([each.name for each in known], args, strict=False)) | kwargs
-    else:
-        bound = inspect.signature(node.target).bind(*args, **kwargs)  # pyright: ignore[reportArgumentType]
-        bound.apply_defaults()
-        given = bound.arguments
-    return {"x" if name in ("self", "input") else name: each for name, each in given.items()}

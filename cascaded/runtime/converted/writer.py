@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -24,8 +24,28 @@ class Zeros:
     sizes: Sizes
 
 
-Value: TypeAlias = str | Tensor | Zeros
-"""A value of a graph by its name, weights, or nothing."""
+@dataclass(frozen=True)
+class Row:
+    """One of several stacked values: their name, and its position."""
+
+    stack: str
+    position: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Stacked weights from a position on."""
+
+    whole: Tensor
+    first: int
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Part:
+        """The same part of changed weights."""
+        return Part(change(self.whole), self.first)
+
+
+Value: TypeAlias = str | Row | Tensor | Part | Zeros
+"""A value of a graph by its name or by its place in another, weights, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +66,10 @@ class Writer:
         """The name of a value in the graph."""
         if isinstance(x, Tensor):
             return self.graph.constant(x)
+        if isinstance(x, Part):
+            return self.graph.constant(x.whole, x.first)
+        if isinstance(x, Row):
+            return self.graph.node("Gather", x.stack, self.graph.integer(x.position), axis=0)
         if isinstance(x, Zeros):
             return self.graph.node("Expand", self.graph.number(0.0), self.sizes(x.sizes))
         return x if isinstance(x, str) else self.graph.number(float(x))
@@ -68,6 +92,8 @@ class Writer:
     def reshaped(self, x: Value, node: fx.Node) -> str:
         """A value in the shape of a node's tensor."""
         sizes = [-1 if symbols(size) else int(size) for size in value(node).shape]
+        if node.meta.get("stacked"):
+            sizes[0] = 0  # as many as there are
         if sizes.count(-1) > 1:
             raise cannot(node, "a tensor with two sizes that depend on the batch")
         return self.node("Reshape", x, self.graph.integers(*sizes))
