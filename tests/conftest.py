@@ -19,7 +19,7 @@ check_shapes()
 
 settings.register_profile(
     "cascaded",
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     print_blob=True,

@@ -112,6 +112,7 @@ def test_online_learning_computes_the_same_gradient_in_constant_memory():
     assert long[1] < 2 * short[1]
 
 
+@pytest.mark.usefixtures("every_kind")
 def test_networks_beside_people_from_nothing_to_the_figure(tmp_path, capsys):
     runpy.run_path(str(ROOT / "examples" / "human.py"))["main"](60, tmp_path / "networks")
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -93,10 +93,9 @@ def assert_exported(net, folder, kernel, shape=SHAPE):
         assert_close(runner.full_pass(frames.numpy(), normalized=True), net.final_logits(frames))
 
 
-@pytest.mark.parametrize("start", ["empty", "rest"])
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-@pytest.mark.parametrize("name", ["vit", "highway"])
-def test_steps_equal_eager_ones_for_every_kernel(name, kernel, start, tmp_path):
+@pytest.mark.parametrize(("name", "start"), [("vit", "rest"), ("highway", "empty")])
+def test_steps_equal_eager_ones_for_every_kernel(name, start, kernel, tmp_path):
     torch.manual_seed(0)
     assert_exported(converted(MODELS[name](), start=start), tmp_path / "out", kernel)
 
@@ -232,9 +231,10 @@ def refused():
     }
 
 
-@pytest.mark.parametrize("case", ["training", "inputs", "shape", "classes", "text", "operation", "statistics"])
-def test_what_cannot_be_exported_is_refused_and_leaves_no_file(case, tmp_path):
-    net, options, message = refused()[case]
-    with pytest.raises(InputError, match=message):
-        cascaded.export(net, tmp_path / "out", **{"inputs": inputs_for(converted(MODELS["vit"]())), **options})
-    assert list(tmp_path.iterdir()) == []
+def test_what_cannot_be_exported_is_refused_and_leaves_no_file(tmp_path):
+    cases = refused()
+    inputs = inputs_for(cases["inputs"][0])
+    for net, options, message in cases.values():
+        with pytest.raises(InputError, match=message):
+            cascaded.export(net, tmp_path / "out", **{"inputs": inputs, **options})
+        assert list(tmp_path.iterdir()) == []
