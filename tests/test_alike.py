@@ -124,7 +124,7 @@ def test_with_gradients_and_in_training_mode_every_block_is_a_call_of_its_own(ca
 def test_blocks_that_differ_are_not_computed_together():
     model = Highway(5, 192, depth=5, width=8).eval()
     assert sizes(cascaded.convert(model, images(2)), images(2)) == [5]
-    model.layers[2].transform = nn.Sequential(nn.Linear(8, 8), nn.Tanh())
+    model.layers[2].transform = nn.Sequential(nn.Linear(8, 8), nn.Tanh()).eval()
     assert sizes(cascaded.convert(model, images(2)), images(2)) == [4]
     assert sizes(cascaded.convert(*_of("resnet-post-activation")), _of("resnet-post-activation")[1]) == []
 

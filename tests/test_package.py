@@ -31,7 +31,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "hub": 380,
     "runtime": 2_500,
     "paper": 1_480,
-    "bench": 480,
+    "bench": 520,
     "cli": 1_680,
     "scripts": 320,
 }
