@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cascaded.bench.runtime import COMPARED, RuntimeSetting, median_ratio, time_runtime
+from cascaded.bench.runtime import COMPARED, COMPARED_TRANSFORMER, RuntimeSetting, median_ratio, time_runtime
 from cascaded.cli.bench import bench
 
 pytest.importorskip("onnx", reason="exporting needs the extra `export`")
@@ -15,11 +15,12 @@ def test_a_ratio_is_the_median_over_rounds_not_a_ratio_of_medians():
     assert median_ratio([1.0, 10.0, 3.0], [1.0, 2.0, 1.0]) == 3.0
 
 
-def test_every_variant_runs_once_per_round():
-    times = time_runtime(RuntimeSetting(2, 3, 1, image_size=16), rounds=4)
+@pytest.mark.parametrize(("arch", "width", "compared"), [("resnet18", 2, COMPARED), ("vit", 8, COMPARED_TRANSFORMER)])
+def test_every_variant_runs_once_per_round(arch, width, compared):
+    times = time_runtime(RuntimeSetting(width, 3, 1, arch, image_size=16), rounds=4)
     assert times.rounds == 4
-    assert times.ratios.keys() == times.cpu_ratios.keys() == COMPARED.keys()
-    assert {name for pair in COMPARED.values() for name in pair} == times.milliseconds.keys()
+    assert times.ratios.keys() == times.cpu_ratios.keys() == compared.keys()
+    assert {name for pair in compared.values() for name in pair} == times.milliseconds.keys()
     assert min([*times.ratios.values(), *times.cpu_ratios.values(), *times.milliseconds.values()]) > 0
 
 
@@ -30,5 +31,5 @@ def test_all_settings_are_printed_and_written(tmp_path, capsys):
     assert "ratios of times" in out
     written = json.loads(file.read_text())
     settings = [(each["setting"]["batch_size"], each["setting"]["threads"]) for each in written["runtime"]]
-    assert settings == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert settings == [(1, 1), (1, 2), (2, 1), (2, 2)] * 2  # of the ResNet, then of the transformer
     assert written["onnxruntime"]

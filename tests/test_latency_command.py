@@ -113,6 +113,22 @@ def test_the_exported_network_is_timed_beside_torch(tiny_run, tmp_path, monkeypa
     assert (folder / "latency-processors.svg").exists() == bool(written["processors"]) == (method == "cascaded-td")
 
 
+def test_a_transformer_is_timed_with_its_blocks_apart_and_in_one_call(tiny_run, tmp_path, monkeypatch, capsys):  # noqa: F811
+    pytest.importorskip("onnx", reason="exporting needs the extra `export`")
+    pytest.importorskip("onnxruntime", reason="running exported networks needs the extra `export`")
+    folder = shutil.copytree(tiny_run("cascaded-td", arch="vit", width=8, max_images=64), tmp_path / "0")
+    cascaded(monkeypatch, folder, "--thresholds", 0.2, "--batch-sizes", 4, "--max-images", 10, "--device", "cpu")
+    timings = json.loads((folder / "latency.json").read_text())["timings"]
+    rules = [FULL, "serial", "cascaded", "cascaded, batched blocks"]
+    assert [(each["runtime"], each["rule"]) for each in timings] == [
+        *(("torch", rule) for rule in rules),
+        *(("onnx", rule) for rule in rules),
+    ]
+    early = [each for each in timings if each["rule"].startswith("cascaded")]
+    assert len({(each["accuracy"], tuple(each["stopped"])) for each in early}) == 1
+    assert "batched blocks" in (folder / "latency.svg").read_text()
+
+
 def test_without_the_packages_of_the_extra_torch_alone_is_timed_and_the_output_says_so(
     tiny_run,  # noqa: F811
     tmp_path,

@@ -31,8 +31,8 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "hub": 380,
     "runtime": 3_300,
     "paper": 1_490,
-    "bench": 620,
-    "cli": 1_830,
+    "bench": 670,
+    "cli": 1_850,
     "scripts": 400,
 }
 

@@ -13,8 +13,10 @@ from typing import Any
 import torch
 
 from cascaded.bench.compare import describe_machine
+from cascaded.cascade.convert.convert import convert
 from cascaded.cascade.network import Cascade
 from cascaded.models.networks import make_network
+from cascaded.models.vit import ViT
 from cascaded.runtime.export import export
 from cascaded.runtime.runner import Runner
 from cascaded.training.inputs import Inputs
@@ -35,6 +37,14 @@ COMPARED = {
     "exported exit at the end / exported serial pass": ("exported exit at the end", "exported serial pass"),
 }
 """Ratios of times."""
+COMPARED_TRANSFORMER = {
+    "exported step / exported serial pass": ("exported step", "exported serial pass"),
+    "exported step, batched blocks / exported serial pass": ("exported step, batched blocks", "exported serial pass"),
+    "step, batched blocks / serial pass, with torch": ("eager step, batched blocks", "eager serial pass"),
+    "eager step / eager step, batched blocks": ("eager step", "eager step, batched blocks"),
+}
+"""The same for the transformer: 12 layers of width 64, 16 tokens."""
+TRANSFORMER = "vit"
 
 
 @dataclass(frozen=True)
@@ -79,11 +89,13 @@ def time_runtime(setting: RuntimeSetting, rounds: int) -> RuntimeTimes:
     torch.set_num_threads(setting.threads)
     try:
         with tempfile.TemporaryDirectory() as folder, torch.no_grad():
-            seconds, cpu = _in_turns(_variants(setting, Path(folder)), rounds)
+            variants = _transformer if setting.arch == TRANSFORMER else _variants
+            seconds, cpu = _in_turns(variants(setting, Path(folder)), rounds)
     finally:
         torch.set_num_threads(before)
     times = {name: 1000 * median(each) for name, each in seconds.items()}
-    ratios = [{name: median_ratio(each[a], each[b]) for name, (a, b) in COMPARED.items()} for each in (seconds, cpu)]
+    compared = COMPARED_TRANSFORMER if setting.arch == TRANSFORMER else COMPARED
+    ratios = [{name: median_ratio(each[a], each[b]) for name, (a, b) in compared.items()} for each in (seconds, cpu)]
     return RuntimeTimes(setting, len(seconds["eager step"]), times, *ratios)
 
 
@@ -130,6 +142,35 @@ def _variants(setting: RuntimeSetting, folder: Path) -> dict[str, Callable[[], o
         "exported serial pass": lambda: runner.full_pass(arrays, normalized=True),
         "exported exit half-way": lambda: exits.predict(arrays, steps=(last + 1) // 2, normalized=True),
         "exported exit at the end": lambda: exits.predict(arrays, steps=last, normalized=True),
+    }
+
+
+def _transformer(setting: RuntimeSetting, folder: Path) -> dict[str, Callable[[], object]]:
+    """The second step of a still image with its blocks computed one by one and in one call, and one serial pass."""
+    generator = torch.Generator().manual_seed(0)
+    frames = torch.randn(setting.batch_size, 3, *[setting.image_size] * 2, generator=generator)
+    net = convert(ViT(len(CLASSES), setting.image_size, width=setting.width).eval(), frames)
+    inputs = Inputs(tuple(frames.shape[1:]), (0.0,) * 3, (1.0,) * 3, CLASSES)
+    for net.batched, name in ((True, "batched"), (False, "apart")):
+        export(net, folder / name, inputs=inputs)
+    batched, apart = (Runner(folder / name, threads=setting.threads) for name in ("batched", "apart"))
+    arrays, model = frames.numpy(), net.serial()
+    (_, state), (_, together), (_, one_by_one) = (
+        net.step(frames),
+        *(runner.step(arrays, normalized=True) for runner in (batched, apart)),
+    )
+
+    def step(is_batched: bool) -> object:
+        net.batched = is_batched
+        return net.step(None, state)
+
+    return {
+        "eager step": lambda: step(False),
+        "eager step, batched blocks": lambda: step(True),
+        "exported step": lambda: apart.step(None, one_by_one),
+        "exported step, batched blocks": lambda: batched.step(None, together),
+        "eager serial pass": lambda: model(frames),
+        "exported serial pass": lambda: batched.full_pass(arrays, normalized=True),
     }
 
 

@@ -17,7 +17,7 @@ from cascaded.shell import help_default
 if TYPE_CHECKING:
     from cascaded.bench.compare import Measurement, Setting
     from cascaded.bench.convert import ConvertedTimes
-    from cascaded.bench.runtime import RuntimeSetting
+    from cascaded.bench.runtime import RuntimeSetting, RuntimeTimes
     from cascaded.bench.serve import LoadResult
 
 CAPTION = (
@@ -27,8 +27,10 @@ CAPTION = (
 
 RUNTIME_CAPTION = (
     "step: the second step of a still image, in which all blocks are computed. serial pass: one ordinary pass. exit: a "
-    "Shallow-Deep network, stopped between blocks. Ratios are medians over rounds in which all of them took turns."
+    "Shallow-Deep network, stopped between blocks. batched blocks: the 12 layers of a transformer in one call. Ratios "
+    "are medians over rounds in which all of them took turns."
 )
+TRANSFORMER_WIDTH = 64
 SERVE_CAPTION = (
     "Every client sends its next request when it has the answer to the last one. batch: images that are computed at "
     "the same time. server's CPU: processor time per prediction, on which other load has little effect. late: "
@@ -82,7 +84,8 @@ def bench(
         threads: Number of CPU threads.
         memory: Measure peak memory, in separate processes.
         record: Also time the recording of this many images.
-        runtime: Measure single steps and passes instead, with torch and exported to ONNX.
+        runtime: Measure single steps and passes instead, with torch and exported to ONNX, also of a vision transformer
+            of 12 layers whose blocks are computed in one call.
         convert: Measure a converted vision transformer of 12 layers instead: all steps, and every single one.
         serve: Measure `cascaded serve` instead: throughput and percentiles of requests of 1, 8 and 64 clients.
         json: Also write all measurements to this file.
@@ -124,15 +127,25 @@ def bench(
 def _bench_runtime(
     settings: list[tuple[int, int, int]], arch: str, image_size: int, repeats: int, json: Path | None
 ) -> None:
-    from cascaded.bench.runtime import RuntimeSetting, runtime_summary, time_runtime
+    from cascaded.bench.runtime import TRANSFORMER, RuntimeSetting, runtime_summary, time_runtime
 
     results, console = [], wide_console()
-    with progress("benchmark", len(settings)) as bar:
-        for width, batch_size, threads in settings:
-            results.append(time_runtime(RuntimeSetting(width, batch_size, threads, arch, image_size), ROUNDS * repeats))
-            bar.advance(1, f"width {width} batch size {batch_size} threads {threads}")
+    rows = [RuntimeSetting(*each, arch, image_size) for each in settings]
+    rows += dict.fromkeys(RuntimeSetting(TRANSFORMER_WIDTH, batch, count, TRANSFORMER) for _, batch, count in settings)
+    with progress("benchmark", len(rows)) as bar:
+        for row in rows:
+            results.append(time_runtime(row, ROUNDS * repeats))
+            bar.advance(1, f"{row.arch} width {row.width} batch size {row.batch_size} threads {row.threads}")
             if json is not None:
                 write_json(json, runtime_summary(results))  # finished settings are kept if a later one is interrupted
+    for name in dict.fromkeys(row.arch for row in rows):
+        _print_runtime([each for each in results if each.setting.arch == name], name)
+    console.print(RUNTIME_CAPTION)
+    if json is not None:
+        console.print(f"wrote {json}")
+
+
+def _print_runtime(results: list[RuntimeTimes], arch: str) -> None:
     alone = [each for each in results if each.setting.threads == 1]
     for title, shown, values in (
         ("median times in ms", results, [each.milliseconds for each in results]),
@@ -142,10 +155,7 @@ def _bench_runtime(
         named = [{name: f"{value:.2f}" for name, value in each.items()} for each in values]
         rows = [{**_about(each.setting), **cells} for each, cells in zip(shown, named, strict=True)]
         if rows:
-            console.print(table(rows, title, set(rows[0])))
-    console.print(RUNTIME_CAPTION)
-    if json is not None:
-        console.print(f"wrote {json}")
+            wide_console().print(table(rows, f"{arch}: {title}", set(rows[0])))
 
 
 def _about(setting: RuntimeSetting) -> dict[str, str]:

@@ -66,11 +66,8 @@ def latency(
         exported = False
     for folder in folders:
         run = load_run(folder, choose_device(device))
-        exports = exported and not run.config.is_converted
-        if exported and not exports:
-            print_line(console, f"the exported network is not timed, {folder} is a converted {run.config.arch}")
         with tracked(f"{folder.as_posix()}: latency") as on_progress:
-            found = record_latency(run, thresholds, batch_sizes, max_images, on_progress, exports)
+            found = record_latency(run, thresholds, batch_sizes, max_images, on_progress, exported)
         if found.split != "test":
             print_line(console, f"{folder} has no test split: its validation images were used")
         rows = [_cells(timing) for timing in found.timings]

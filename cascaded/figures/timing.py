@@ -12,7 +12,7 @@ from cascaded.figures.style import CASCADED, INK, PALETTE, SERIAL
 from cascaded.results.metrics import METRICS
 
 FULL = "full pass"
-COLORS = {FULL: INK, "serial": SERIAL, "cascaded": CASCADED}
+COLORS = {FULL: INK, "serial": SERIAL, "cascaded": CASCADED, "cascaded, batched blocks": PALETTE[5]}
 RUNTIMES = {"torch": ("torch", ":"), "onnx": ("exported", "-")}
 
 

@@ -7,7 +7,8 @@ smaller batch is computed less efficiently. So early exit is run and timed.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import product
@@ -18,6 +19,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from cascaded.cascade.convert.capture import Call
+from cascaded.cascade.convert.network import ConvertedModel
 from cascaded.cascade.inputs import Schedule
 from cascaded.cascade.network import Cascade
 from cascaded.files import write_json
@@ -32,6 +35,10 @@ from cascaded.training.load import Trained
 
 FULL = "full pass"
 """The rule without early exit: one ordinary pass through the network."""
+BATCHED = "cascaded, batched blocks"
+"""The cascaded schedule of a converted model whose blocks are alike and are computed in one call."""
+FOLDERS = {True: "together", False: "apart"}
+"""Where the exported network is, by whether its blocks are batched."""
 CLOSE, POINTS = 0.01, "1 point"
 """An early exit whose accuracy is lower than that of a full pass by more than this is not recommended."""
 OnProgress = Callable[[int, int], object]
@@ -44,7 +51,8 @@ class Timing:
 
     Attributes:
         runtime: `torch`, or `onnx` for the exported network in ONNX Runtime.
-        rule: `full pass`, or the schedule under which items exit early.
+        rule: `full pass`, or the schedule under which items exit early; `cascaded, batched blocks` for blocks that
+            are alike in one call.
         threshold: Confidence above which an item exits; None for the full pass.
         batch_size: Items per batch.
         accuracy: Fraction of correct predictions.
@@ -128,7 +136,7 @@ def record_latency(
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "exported" if exported else None
         if place is not None:
-            export(cast("Cascade", run.net), place, inputs=run.inputs)
+            _export(run, place)
         timings = measure_latency(
             run.net, inputs, labels, thresholds, batch_sizes, schedules, on_progress, exported=place
         )
@@ -163,9 +171,10 @@ def measure_latency(
         batch_sizes: Images per batch.
         schedules: Schedules to run; a Shallow-Deep network has the serial one only.
         on_progress: Called with the numbers of finished and of all items, counted once per rule.
-        exported: Folder of the exported network, to be timed as well.
+        exported: Folder with the exported network, to be timed as well: in `FOLDERS[True]` and, with blocks apart, in
+            `FOLDERS[False]` if it has blocks that are alike.
     """
-    rules = _rules(net, thresholds, schedules, exported)
+    rules = _rules(net, thresholds, schedules, exported, has_alike_blocks(net, images[:1]))
     timings: list[Timing] = []
     done, total = 0, len(batch_sizes) * len(rules) * len(images)
     for batch_size in batch_sizes:
@@ -184,19 +193,57 @@ _Key = tuple[Literal["torch", "onnx"], str, float | None]
 _Rule = Callable[[Tensor], EarlyExitResult[Tensor]]
 
 
+def has_alike_blocks(net: Network, image: Float[Tensor, "1 channels height width"]) -> bool:
+    """Whether a network has blocks that are computed in one call."""
+    return isinstance(net, ConvertedModel) and bool(net.ready(Call((image,), {})).alike)
+
+
+def _export(run: Trained, folder: Path) -> None:
+    """Write the exported network and, if its blocks are alike, one whose blocks are apart."""
+    export(run.net, folder / FOLDERS[True], inputs=run.inputs)
+    if isinstance(run.net, ConvertedModel):
+        with blocks_of(run.net, batched=False):
+            export(run.net, folder / FOLDERS[False], inputs=run.inputs)
+
+
+@contextmanager
+def blocks_of(net: Network, batched: bool) -> Iterator[None]:
+    """Compute blocks that are alike in one call, or apart."""
+    if not isinstance(net, ConvertedModel):
+        yield
+        return
+    before, net.batched = net.batched, batched
+    try:
+        yield
+    finally:
+        net.batched = before
+
+
 def _rules(
-    net: Network, thresholds: Sequence[float], schedules: Sequence[Schedule], exported: Path | None
+    net: Network, thresholds: Sequence[float], schedules: Sequence[Schedule], exported: Path | None, alike: bool
 ) -> dict[_Key, _Rule]:
     """What is timed: a function of a batch for every runtime, rule and threshold."""
+
+    def exit_early(schedule: Schedule, threshold: float, batched: bool, batch: Tensor) -> EarlyExitResult[Tensor]:
+        with blocks_of(net, batched):
+            return early_exit(net, batch, threshold, schedule=schedule)
+
+    ways: list[tuple[Schedule, str, bool]] = [(schedule, schedule, not alike) for schedule in schedules]
+    if alike and "cascaded" in schedules:
+        ways.append(("cascaded", BATCHED, True))
     rules: dict[_Key, _Rule] = {("torch", FULL, None): partial(full_pass, net)}
-    for schedule, threshold in product(schedules, thresholds):
-        rules["torch", schedule, threshold] = partial(early_exit, net, threshold=threshold, schedule=schedule)
+    for (schedule, rule, batched), threshold in product(ways, thresholds):
+        rules["torch", rule, threshold] = partial(exit_early, schedule, threshold, batched)
     if exported is None:
         return rules
-    runners = {each: Runner(exported, schedule=each, threads=torch.get_num_threads()) for each in schedules}
+    threads = torch.get_num_threads()
+    runners = {
+        rule: Runner(exported / FOLDERS[batched], schedule=schedule, threads=threads)
+        for schedule, rule, batched in ways
+    }
     rules["onnx", FULL, None] = partial(_exported, runners[schedules[0]], None)
-    for schedule, threshold in product(schedules, thresholds):
-        rules["onnx", schedule, threshold] = partial(_exported, runners[schedule], threshold)
+    for (_, rule, _), threshold in product(ways, thresholds):
+        rules["onnx", rule, threshold] = partial(_exported, runners[rule], threshold)
     return rules
 
 
