@@ -4,12 +4,15 @@ from itertools import count
 
 import numpy as np
 import pytest
+import torch
 
 import cascaded
 from cascaded.errors import InputError
+from cascaded.models.vit import ViT
 from cascaded.runtime import Runner
 from cascaded.runtime.batcher import Batcher, Item
 from cascaded.runtime.result import confidence
+from cascaded.training.inputs import Inputs
 from tests.exports import SHAPE, inputs_of, tiny_net
 from tests.served import TIMEOUT
 
@@ -186,3 +189,34 @@ def test_what_was_submitted_is_computed_before_the_thread_stops(folder):
     assert [future.result(0).step for future in futures] == [LAST] * len(PIXELS)
     with pytest.raises(InputError, match="shutting down"):
         batcher.submit(Item(PIXELS[0], 0.0))
+
+
+def test_items_of_a_transformer_join_and_part(tmp_path):
+    """Its layers are computed in one call, so that the batch is the second axis of their state."""
+    model = ViT(5, 8, 4, depth=3, width=8, heads=2).eval()
+    net, pixels = cascaded.convert(model, torch.zeros(2, 3, 8, 8)), PIXELS[:, :, :8]
+    cascaded.export(net, tmp_path / "out", inputs=Inputs((3, 8, 8), (0.0,) * 3, (1.0,) * 3, tuple("abcde")))
+    runner = Runner(tmp_path / "out")
+    one, other, whole = (runner.step(pixels[part])[1] for part in (slice(0, 2), slice(2, 5), slice(0, 5)))
+    assert any(name.startswith("stack.") for name in whole.tensors)
+    assert runner.can_join(one, other)
+    np.testing.assert_allclose(runner.step(None, one.join(other))[0], runner.step(None, whole)[0], atol=1e-6)
+    np.testing.assert_allclose(runner.step(None, whole.select(slice(2, 5)))[0], runner.step(None, other)[0], atol=1e-6)
+
+
+def test_an_error_in_the_thread_fails_its_items_and_no_others(folder):
+    batcher, failing = Batcher(Runner(folder)), iter([ZeroDivisionError("once")])
+
+    def on_run(items, seconds):
+        for error in failing:
+            raise error
+
+    batcher._on_run = on_run
+    first, second = (Item(PIXELS[0], 0.0, None, float("inf")) for _ in range(2))
+    batcher.submit(first)
+    batcher.start()
+    with pytest.raises(ZeroDivisionError):
+        first.result.result(TIMEOUT)
+    batcher.submit(second)
+    assert second.result.result(TIMEOUT).step == LAST
+    batcher.close()

@@ -199,7 +199,7 @@ def test_a_model_with_an_output_per_pixel_has_steps_and_no_predictions(tmp_path)
     cascaded.export(net, tmp_path / "out", inputs=inputs_for(net))
     runner = Runner(tmp_path / "out")
     assert runner.step(images(1).numpy(), normalized=True)[0].shape == (1, 5, 8, 8)
-    with pytest.raises(InputError, match="one prediction per image: use step or full_pass"):
+    with pytest.raises(InputError, match="one class per image: use Runner"):
         runner.predict(images(1).numpy(), normalized=True)
 
 

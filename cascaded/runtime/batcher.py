@@ -162,17 +162,20 @@ class Batcher:
 
     def _run(self, group: Group) -> None:
         """Compute a group's next step, or a full pass for items that read only the final output."""
+        try:
+            self._compute(group)
+        except Exception as error:  # only the requests of this batch fail, and the thread goes on
+            for item in group.items:
+                if not item.result.done():
+                    item.result.set_exception(error)
+
+    def _compute(self, group: Group) -> None:
         began, items = self.clock(), group.items
         images = np.stack([item.image for item in items]) if group.state is None else None
-        try:
-            if images is not None and self._one_pass(items[0]):
-                logits, state = self.runner.full_pass(images), None
-            else:
-                logits, state = self.runner.step(images, group.state)
-        except Exception as error:  # only the requests of this batch fail
-            for item in items:
-                item.result.set_exception(error)
-            return
+        if images is not None and self._one_pass(items[0]):
+            logits, state = self.runner.full_pass(images), None
+        else:
+            logits, state = self.runner.step(images, group.state)
         now = self.clock()
         self._on_run(len(items), now - began)
         stay = np.array([self._finish(*each, now, state is None) for each in zip(items, logits, strict=True)])

@@ -25,6 +25,8 @@ from cascaded.training.inputs import Inputs
 PARAMETERS = ("deadline_ms", "threshold")
 DRAINED = 8
 """Of a body that is too large, this many times the limit is read and dropped: the client then reads why."""
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+"""Formats that are read. Others of Pillow start programs (EPS) or contain larger images than they say (ICO)."""
 SEND = "send one image as the body, or as the field `image` of a multipart form"
 
 
@@ -168,7 +170,7 @@ def decode_request(encoded: bytes, inputs: Inputs, limits: Limits) -> np.ndarray
 def _size(encoded: bytes) -> tuple[int, int]:
     """Width and height, before anything is decoded."""
     try:
-        with Image.open(io.BytesIO(encoded)) as opened:
+        with Image.open(io.BytesIO(encoded), formats=FORMATS) as opened:
             return opened.size
     except Exception as error:  # Pillow's readers fail in many ways on damaged bytes
         raise UnreadableError("not an image") from error

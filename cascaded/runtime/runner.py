@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # importing jaxtyping takes a third of the time that importin
     Images: TypeAlias = Shaped[np.ndarray, "batch channels height width"]
     Logits: TypeAlias = Float32[np.ndarray, "batch classes"]
 
+STACKED = ("trail.", "stack.")  # names of tensors whose second axis is the batch begin like this
+
 
 class RunnerState(NamedTuple):
     """A stream between two steps: plain arrays, nothing hidden in the runner.
@@ -46,13 +48,12 @@ class RunnerState(NamedTuple):
 
     def select(self, items: np.ndarray | slice) -> RunnerState:
         """Keep some items, by mask, by indices or by slice."""
-        stacked = ("trail.", "stack.")  # the batch is their second axis
-        tensors = {name: x[:, items] if name.startswith(stacked) else x[items] for name, x in self.tensors.items()}
+        tensors = {name: x[:, items] if name.startswith(STACKED) else x[items] for name, x in self.tensors.items()}
         return self._replace(frame=self.frame[items], tensors=tensors)
 
     def join(self, other: RunnerState) -> RunnerState:
         """The items of both, which one file computes from now on: `Runner.can_join` checks that."""
-        axes = {name: int(name.startswith("trail.")) for name in self.tensors}
+        axes = {name: int(name.startswith(STACKED)) for name in self.tensors}
         tensors = {name: np.concatenate([self.tensors[name], other.tensors[name]], axes[name]) for name in axes}
         return self._replace(frame=np.concatenate([self.frame, other.frame]), tensors=tensors)
 
@@ -176,11 +177,7 @@ class Runner:
             steps: Last step, at which all remaining items exit; by default the step at which the output is final.
             normalized: As in `step`.
         """
-        if len(self._full.writes["logits"]) != 2:
-            raise InputError(
-                f"{self.folder} computes logits of shape {self._full.writes['logits']}, and predict takes one "
-                "prediction per image: use step or full_pass"
-            )
+        self.check_classifies()
         start = now = self._clock()
         if threshold is None and deadline_ms is None and steps is None:
             predictions = self.full_pass(images, normalized=normalized).argmax(axis=-1)
@@ -206,6 +203,14 @@ class Runner:
                 remaining, state = remaining[~exits], state.select(~exits)
         result.total = self._clock() - start
         return result
+
+    def check_classifies(self) -> None:
+        """Refuse a network with more than one prediction per image, such as one per pixel."""
+        if len(self._full.writes["logits"]) != 2:
+            raise InputError(
+                f"{self.folder} computes logits of shape {self._full.writes['logits']}, and a prediction is one class "
+                "per image: use Runner.step or Runner.full_pass"
+            )
 
     def last_step(self, steps: int | None = None) -> int:
         """The step at which all items exit: the given one, or that of the final output."""

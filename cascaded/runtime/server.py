@@ -49,6 +49,7 @@ class Service:
         channels = runner.config.inputs.shape[0]
         if channels not in (1, 3):
             raise InputError(f"the network takes images of {channels} channels, a server reads 1 (gray) or 3 (RGB)")
+        runner.check_classifies()
         self.runner, self.limits, self.counts = runner, limits or Limits(), Metrics()
         self.batcher = Batcher(runner, steps=steps, max_batch=max_batch, on_run=self._ran)
 
@@ -169,7 +170,8 @@ class Admission:
         limit, counts = self.service.limits.requests, self.service.counts
         if self.inside >= limit:
             sentence = f"{limit} requests are being answered, the limit of this server: try again later"
-            await _drain(receive, self.service.limits.bytes)
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(_drain(receive, self.service.limits.bytes), self.service.limits.seconds)
             await _error(429, sentence, {"Retry-After": "1"})(scope, receive, self._counted(scope, send))
             return
         self.inside += 1

@@ -40,15 +40,19 @@ class Alike:
     moving: tuple[bool, ...]
     module: fx.GraphModule
     _stacks: dict[int, Tensor] = field(default_factory=dict)
-    _made_of: tuple[Hashable, ...] = ()
+    _made_of: tuple[tuple[Tensor, int], ...] = ()
 
     def stacks(self, values: dict[fx.Node, Any]) -> dict[int, Tensor]:
         """The stacked parameters, by the position of the input; stacked again when one has changed."""
         stacked = [k for k in range(len(self.shared)) if not self.shared[k] and not self.moving[k]]
         parameters = [[values[segment.takes[k].source] for segment in self.segments] for k in stacked]
         # an optimizer's step counts as a new version; writing to `parameter.data` does not
-        made_of = tuple((x.data_ptr(), x._version) for each in parameters for x in each)
-        if made_of != self._made_of:
+        made_of = tuple((x, 0 if x.is_inference() else x._version) for each in parameters for x in each)
+        is_same = len(made_of) == len(self._made_of) and all(
+            one is other and version == before
+            for (one, version), (other, before) in zip(made_of, self._made_of, strict=True)
+        )
+        if not is_same:
             self._stacks = {k: torch.stack(each) for k, each in zip(stacked, parameters, strict=True)}
             self._made_of = made_of
         return self._stacks

@@ -104,6 +104,7 @@ class Networks:
     def _open(self, name: str, schedule: Literal["cascaded", "serial"]) -> Runner:
         if (name, schedule) not in self._runners:
             runner = Runner(self._folder(name), schedule=schedule)
+            runner.check_classifies()
             channels, *size = runner.config.inputs.shape
             for _ in run_steps(runner, np.zeros((*size, channels), np.uint8)):
                 pass  # the first run of a file takes longer
