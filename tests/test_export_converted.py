@@ -201,6 +201,11 @@ def test_a_model_with_an_output_per_pixel_has_steps_and_no_predictions(tmp_path)
     assert runner.step(images(1).numpy(), normalized=True)[0].shape == (1, 5, 8, 8)
     with pytest.raises(InputError, match="one class per image: use Runner"):
         runner.predict(images(1).numpy(), normalized=True)
+    pytest.importorskip("fastapi", reason="the server needs the extra `serve`")
+    from cascaded.runtime.server import Service
+
+    with pytest.raises(InputError, match="one class per image: use Runner"):
+        Service(runner)
 
 
 class Sorting(nn.Module):

@@ -1,5 +1,6 @@
 """The server over HTTP: the same predictions as `Runner.predict`, and a status and a sentence for every bad request."""
 
+import io
 import re
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import cascaded
 from cascaded.errors import InputError
@@ -156,12 +158,20 @@ def test_bad_parameters_are_refused(address, query, message):
         assert message in answer.json["error"]
 
 
+def _as(kind):
+    """An image in a format that Pillow reads, and the server does not."""
+    file = io.BytesIO()
+    Image.new("RGB", (16, 16)).save(file, kind)
+    return file.getvalue()
+
+
 def test_bodies_that_are_not_an_image_are_refused(address):
     cut = FILES[0][:100]
     for body, status, message in (
         (b"", 400, "the request has no image"),
         (b"hello", 415, "cannot be read as an image (not an image)"),
         (cut, 415, "cannot be read as an image"),
+        *((encoded, 415, "(not an image)") for encoded in (_as("ICO"), _as("EPS"), _as("TIFF"))),
     ):
         answer = send(address, "/predict", body)
         assert (answer.status, message in answer.json["error"]) == (status, True), answer.body
