@@ -11,7 +11,7 @@ import tyro
 from cascaded.cli.main import COMMANDS
 from cascaded.errors import InputError
 from cascaded.paper.commands import commands
-from cascaded.paper.experiments import DEMO, EXPERIMENTS, SCRATCH, SETS, SHIPPED, STRONG, Network, find_experiment
+from cascaded.paper.experiments import AS_SHOWN, DEMO, EXPERIMENTS, SCRATCH, SETS, SHIPPED, STRONG, Network, find_experiment
 from cascaded.paper.queue import plan
 from cascaded.paper.reproduce import Reproduction
 from cascaded.paper.scales import DEMO_SCALE, LAPTOP, PAPER, QUICK_DEMO, SCALES
@@ -30,7 +30,7 @@ def test_the_paper_scale_is_the_papers():
     config = PAPER.config(Network("cascaded-td", 0.0))
     assert (config.width, config.epochs, config.batch_size, config.lr) == (64, 120, 128, 0.1)
     assert PAPER.seeds_of(Network("cascaded-td", 0.0)) == (0, 1, 2, 3, 4)
-    assert {network for network in EVERY if not PAPER.has(network)} == {*SCRATCH, *STRONG}
+    assert {network for network in EVERY if not PAPER.has(network)} == {*SCRATCH, *STRONG, *AS_SHOWN}
     assert PAPER.config(Network("cascaded-td", 0.0, "terriers")).batch_size == 32
 
 
@@ -94,7 +94,7 @@ def test_recordings_are_possible_and_none_is_made_twice(work):
         for config in recordings:
             check_config(config)
             assert config.time == "coarse" or not network.is_serial
-            assert network.noise in (None, config.noise)
+            assert network in AS_SHOWN or network.noise in (None, config.noise)
             assert config.data not in (network.data,)
 
 
@@ -111,6 +111,21 @@ def test_serial_ce_is_cascaded_ce_under_the_serial_schedule():
         }
         assert serial == {"cascaded-ce"}
         assert {network.data for network in experiment.networks} == ({"cifar10"} if "noise" in name else set(SETS))
+
+
+def test_people_are_compared_on_what_they_were_shown_also_with_networks_trained_with_it():
+    for name, networks in (("human", 8), ("human-augmented", 3)):
+        experiment = EXPERIMENTS[name]
+        assert len(experiment.networks) == networks
+        for network in experiment.networks:
+            recorded = LAPTOP.recordings(network, experiment)
+            assert {(each.noise, each.protocol, each.max_images) for each in recorded} == {
+                (None, None, None),
+                *((noise, "still", None) for noise in ("gray", "gray:sd=0.04", "gray:sd=0.16")),
+                *((f"gray:sigma={sigma:g}", "still", None) for sigma in (1, 3)),
+                *((f"gray:sigma={sigma:g},side=190", "still", None) for sigma in (1, 3)),
+            }
+            assert network.part in ("cifar10", "cifar10-gray")
 
 
 def test_the_demo_evaluates_the_shipped_networks_on_the_sample():

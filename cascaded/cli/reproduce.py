@@ -49,9 +49,9 @@ def reproduce(
     """Reproduce tables and figures of the paper: train, record, analyze, draw.
 
     NAME is table-lambda, speed-accuracy, deadline, serial-td0, images, prototypicality, taxonomy, noise-persistent,
-    noise-transient, noise-scratch, ood, stopping, terriers, alpha, depth, strong or run-time. `claims` compares
-    everything that was reproduced with the claims of the paper; in a clone of the repository, and before anything is
-    reproduced, it prints the results that come with it. `all` is every experiment and the claims.
+    noise-transient, noise-scratch, ood, stopping, terriers, alpha, depth, strong, human, human-augmented or run-time.
+    `claims` compares everything that was reproduced with the claims of the paper; in a clone of the repository, and
+    before anything is reproduced, it prints the results that come with it. `all` is every experiment and the claims.
 
     Networks wait in a queue, in the order of the scale's stages, and have one process each: it trains the network, and
     records and analyzes it for every experiment that uses it. Networks are in OUT/runs, tables and figures in

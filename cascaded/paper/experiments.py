@@ -13,6 +13,7 @@ from cascaded.data.noise import NOISES
 from cascaded.errors import unknown
 from cascaded.paper.ledger import ALPHAS
 from cascaded.traces.config import RecordingConfig
+from cascaded.traces.stimuli import human_recordings
 from cascaded.training.config import Arch
 from cascaded.training.method import METHODS, MethodName
 
@@ -71,9 +72,10 @@ class Network:
     def part(self) -> str:
         """Folder of the networks that it is compared with: those of the same data, noise, architecture and recipe."""
         folds = None if self.folds is None else f"{self.folds}folds"
+        noise = self.noise and self.noise.partition(":")[0]
         arch = None if self.arch == "resnet18" else self.arch
         scratch = "scratch" if self.from_scratch else None
-        return "-".join(word for word in (self.data, self.noise, scratch, arch, self.recipe, folds) if word)
+        return "-".join(word for word in (self.data, noise, scratch, arch, self.recipe, folds) if word)
 
     @property
     def name(self) -> str:
@@ -167,6 +169,8 @@ TITLES = {
     "depth": "ResNet-34 beside ResNet-18 (appendix of the paper)",
     "terriers": "Ten breeds of terriers in high resolution (appendix of the paper)",
     "strong": "Wider networks with the strong recipe: cross-entropy, then TD(0) from its weights",
+    "human": "Networks beside people who had to answer at a deadline",
+    "human-augmented": "The same for networks that were trained with gray, noisy and blurred images",
     "run-time": "Training time (appendix table of the paper)",
     "demo": "Networks that come with the package on 1,000 photographs, and one that is trained here",
 }
@@ -174,10 +178,16 @@ CROSS_VALIDATED = tuple(replace(network, folds=FOLDS) for network in TD_CE)
 SERIAL_TD = (*(replace(each, lam=0.0) for each in MULTIHEAD), *MULTIHEAD, *cascades(*SETS, ce=False))
 TERRIERS = (*cascades("terriers", lams=TERRIER_LAMBDAS, ce=False), Network("serial-td-multihead", 1.0, "terriers"))
 DEPTHS = (*TD_CE, *(replace(network, arch="resnet34") for network in TD_CE))
+AS_SHOWN = tuple(  # trained with what people were shown: gray images, any noise with any blur
+    Network(method, lam, noise="gray:sd=0+0.04+0.16,sigma=0+1+3")
+    for method, lam in (("cascaded-td", 0.0), ("cascaded-ce", None), ("serial-td-multihead", 1.0))
+)
 COMPLIANCE = ("first_step_at_0.35", "compliance_mean", "compliance_above_chance")
 SPEED, COSTS, HALF = ("speed_accuracy",), ("area", "cost_to_95"), ("accuracy", "cost_to_accuracy_50")
 AUROC, MEAN = ("auroc", "fpr95"), "ood_data == 'mean'"
 CURVES, STEPS = (figures.speed_accuracy,), figures.accuracy_per_step
+BESIDE_PEOPLE = (figures.human_curves, figures.human_fit, figures.human_categories)
+LIKENESS = ("fit_error", "curve_correlation", "category_correlation", "confusion_similarity_late")
 TYPICALITY = (figures.prototypicality, figures.latency_by_decile)
 
 _ALL = (
@@ -219,6 +229,10 @@ _ALL = (
     Experiment("alpha", TD_CE, SLOWER_AND_FASTER, ("prototypicality",), ("rho",)),
     Experiment("depth", DEPTHS, (COARSE,), SPEED, ("accuracy", "area"), "rule != 'deadline'"),
     Experiment("strong", STRONG, (COARSE, SERIAL), SPEED, ("accuracy", "area"), "rule != 'deadline'", (STEPS,), True),
+    *(
+        Experiment(name, networks, human_recordings(), ("human",), LIKENESS, "level.isna()", BESIDE_PEOPLE)
+        for name, networks in (("human", eight("cifar10")), ("human-augmented", AS_SHOWN))
+    ),
     Experiment("run-time", cascades(*SETS), (), ("run_time",), ("training_hours",)),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}

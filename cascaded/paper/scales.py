@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cascaded.paper.experiments import (
+    AS_SHOWN,
     CROSS_VALIDATED,
     DEMO,
     DEPTHS,
@@ -122,7 +123,7 @@ class Scale:
             return []
         if fine and network.is_serial:
             return []
-        if config.noise:
+        if config.noise and config.protocol != "still":
             sized = replace(config, noise=network.noise or config.noise, trials=self.trials)
             return [replace(sized, max_images=self.noise_images, data=network.test_data)]
         sized = replace(config, steps=config.steps or self.fine_steps) if fine else config
@@ -136,7 +137,7 @@ class Scale:
         return [replace(sized, max_images=images, data=network.test_data)]
 
 
-OUR_OWN = (*SCRATCH, *STRONG)
+OUR_OWN = (*SCRATCH, *STRONG, *AS_SHOWN)
 """Networks that the paper does not have, or has in another form."""
 DEEP = tuple(network for network in DEPTHS if network.arch != "resnet18")
 LAPTOP = Scale(
@@ -146,12 +147,12 @@ LAPTOP = Scale(
     stages=(
         Stage((*eight("cifar10"), *STRONG)),
         Stage(eight("cifar10"), seeds=(1, 2)),
-        Stage((*NOISY, *SCRATCH)),
+        Stage((*NOISY, *SCRATCH, *AS_SHOWN)),
         Stage(eight("cifar100"), seeds=(0, 1, 2)),
         Stage(CROSS_VALIDATED),
         Stage(cascades("cifar10", lams=(0.25, 0.83), ce=False), seeds=(0, 1, 2)),
         Stage(DEEP),
-        Stage(NOISY, seeds=(1, 2)),
+        Stage((*NOISY, *AS_SHOWN), seeds=(1, 2)),
         Stage(TERRIERS),
     ),
     noise_changes={"epochs": 3, "lr": 0.03},
@@ -181,7 +182,7 @@ SMOKE = replace(
     recipe=replace(BRIEF, width=4, epochs=1, batch_size=32, max_images=64),
     stages=(
         Stage(eight("cifar10")),
-        Stage((*(each for each in NOISY if each.noise in ("focus", "occlusion")), *SCRATCH)),
+        Stage((*(each for each in NOISY if each.noise in ("focus", "occlusion")), *SCRATCH, *AS_SHOWN)),
         Stage(cascades("cifar100", lams=(0.0, 1.0))),
         Stage((*cascades("cifar10", lams=(0.25, 0.83), ce=False), *DEEP, *TERRIERS)),
     ),
