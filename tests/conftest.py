@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from jaxtyping import config as shapes
 
 from cascaded.figures import files
 from tests.checked import check_shapes
@@ -54,6 +55,20 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef, request: pytest.FixtureR
 def pytest_runtest_call(item: pytest.Item) -> None:
     """So does a test."""
     seed_all(item.nodeid)
+
+
+WHOLE_PROGRAMS = {
+    *("test_demo", "test_docs", "test_interop", "test_kills", "test_missing", "test_own_arch", "test_page"),
+    *("test_printed_commands", "test_queue", "test_reproduce", "test_sweep", "test_train_command", "test_training"),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _shapes_of_whole_programs_are_not_checked(request):
+    """Checking them takes a fifth of the time of a training; they are checked in the tests of its parts."""
+    shapes.update("jaxtyping_disable", request.module.__name__.rpartition(".")[2] in WHOLE_PROGRAMS)
+    yield
+    shapes.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(autouse=True, scope="session")
