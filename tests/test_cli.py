@@ -231,6 +231,7 @@ def test_a_closed_pipe_shows_no_traceback():
         ("import cascaded", {"torch", "huggingface_hub", "pandas"}),
         ("from cascaded.analysis import speed_accuracy, selection_latency, prototypicality", {"torch"}),
         ("import cascaded.traces.store, cascaded.traces.activations", {"torch"}),
+        ("import cascaded.cli.published, cascaded.paper.scales", {"torch"}),
     ],
 )
 def test_imports_are_light(statement, modules):

@@ -9,9 +9,21 @@ import pytest
 import tyro
 
 from cascaded.cli.main import COMMANDS
+from cascaded.data import noise
 from cascaded.errors import InputError
 from cascaded.paper.commands import commands
-from cascaded.paper.experiments import AS_SHOWN, DEMO, EXPERIMENTS, SCRATCH, SETS, SHIPPED, STRONG, Network, find_experiment
+from cascaded.paper.experiments import (
+    AS_SHOWN,
+    DEMO,
+    EXPERIMENTS,
+    NOISES,
+    SCRATCH,
+    SETS,
+    SHIPPED,
+    STRONG,
+    Network,
+    find_experiment,
+)
 from cascaded.paper.queue import plan
 from cascaded.paper.reproduce import Reproduction
 from cascaded.paper.scales import DEMO_SCALE, LAPTOP, PAPER, QUICK_DEMO, SCALES
@@ -161,6 +173,10 @@ def test_every_metric_and_analysis_is_known():
         assert set(experiment.analyses) <= set(ANALYSES)
         assert set(experiment.metrics) <= set(METRICS)
         assert experiment is DEMO or find_experiment(experiment.name) is experiment
+
+
+def test_the_names_of_the_noises_are_those_of_the_data():
+    assert tuple(noise.NOISES) == NOISES
 
 
 def test_an_unknown_name_is_refused():

@@ -30,9 +30,9 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "report": 680,
     "hub": 380,
     "runtime": 3_300,
-    "paper": 1_490,
+    "paper": 1_560,
     "bench": 670,
-    "cli": 1_850,
+    "cli": 1_900,
     "scripts": 400,
 }
 

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from cascaded.errors import InputError
 from cascaded.paper.published import read_estimates
 from cascaded.paper.queue import only_queue, plan, run_queue
 from cascaded.paper.reproduce import Reproduction
+from cascaded.paper.scales import Stage
 from cascaded.paper.status import PAUSE, Entry, QueueFile, seconds_left
 from cascaded.paper.work import Done
 from cascaded.results.table import load
@@ -176,6 +178,46 @@ def test_a_network_without_weights_can_not_be_measured_again(kept):
     reasons = {name: reason for name, reason in ended.failed.items() if "weights" in reason}
     assert set(reasons) == {"digits/cascaded-ce/0", "digits-occlusion/cascaded-td-lam0/0"}
     assert "were deleted, and again need them: remove the folder to train the network again" in str(reasons)
+
+
+@pytest.fixture
+def copied(kept, tmp_path):
+    """A queue whose runs are a copy of published networks."""
+    text = printed(out=kept / "weights", publish=tmp_path / "results")
+    assert "copied 4 networks to" in text
+    shutil.copytree(tmp_path / "results", tmp_path / "out" / "runs")
+    return tmp_path / "out"
+
+
+def test_published_networks_are_done(kept, copied):
+    assert not list(copied.rglob("*.safetensors"))
+    before = finished(copied)
+    assert run(copied).failed == {}
+    assert finished(copied) == before
+    assert rows(copied).equals(rows(kept / "weights"))
+    assert "copied 4 networks to" in printed(out=copied, publish=copied.parent / "again", keep="none")
+
+
+def test_a_published_network_says_what_to_do_for_its_weights(kept, copied):
+    scale = replace(TINY, stages=(*TINY.stages, Stage((replace(NOISY, noise="focus"),))))
+    work = Reproduction(replace(PRECISE, networks=(TD, replace(NOISY, noise="focus"))), scale, copied)
+    with only_queue(copied):
+        (reason,) = run_queue(plan([work]), copied, "cascaded reproduce precise", 2).failed.values()
+    folder = folder_of(copied, TD)
+    assert f"the weights in {folder} were deleted, and {folder_of(copied, replace(NOISY, noise='focus'))}" in reason
+    assert reason.endswith("remove the folder to train the network again, or copy model.safetensors into it")
+    shutil.copy(folder_of(kept / "weights", TD) / "model.safetensors", folder)
+    assert run(copied).failed == {}
+    assert (folder / "model.safetensors").exists()  # it is not deleted again
+
+
+def test_another_network_is_not_replaced_by_a_published_one(kept, copied):
+    config = copied.parent / "results" / TD.part / TD.name / "0" / "config.json"
+    config.write_text(config.read_text().replace('"epochs": 2', '"epochs": 3'))
+    with pytest.raises(InputError, match="is another run"):
+        printed(out=kept / "weights", publish=copied.parent / "results")
+    with pytest.raises(InputError, match=r"no network in .* is finished"):
+        printed(out=copied.parent / "nothing", publish=copied.parent / "again")
 
 
 def test_status_and_pause_work_from_elsewhere(tmp_path, monkeypatch):

@@ -143,6 +143,34 @@ def test_the_claims_are_printed_and_written(out, tmp_path):
         read_claims(tmp_path / "claims.csv")
 
 
+def test_stored_rows_give_the_same_table_and_figures(out, tmp_path):
+    printed("deadline", source=out / "runs", out=tmp_path)
+    tables = [folder / "results" / "deadline.csv" for folder in (out, tmp_path)]
+    assert tables[0].read_bytes() == tables[1].read_bytes()
+    figures = {file.name for file in (out / "results" / "figures").glob("deadline-*")}
+    assert {file.name for file in (tmp_path / "results" / "figures").iterdir()} == figures
+    assert not (tmp_path / "runs").exists()
+
+
+def test_stored_rows_say_what_is_not_measured(out, tmp_path, monkeypatch):
+    stored = tmp_path / "stored"
+    results = Path("cifar10", "cascaded-ce", "0", "results")
+    (stored / results).mkdir(parents=True)
+    shutil.copy(out / "runs" / results / "speed_accuracy.parquet", stored / results)
+    monkeypatch.chdir(tmp_path)
+    text = printed("deadline", "noise-persistent", "claims", source=stored)
+    assert "not measured: deadline, 1 of 2 networks; to measure: " in text
+    assert f"noise-persistent, 2 of 2 networks; to measure: {program()} reproduce noise-persistent --scale" in text
+    tables = {file.name for file in (tmp_path / "out" / "stored" / "results").glob("*.csv")}
+    assert tables == {"deadline.csv", "claims.csv"}
+    for more, message in (
+        ({"source": tmp_path / "none"}, "none contains no results: give a folder of runs"),
+        ({"source": stored, "no_train": True}, "--from prints stored results, and --no-train is about trainings"),
+    ):
+        with pytest.raises(InputError, match=message):
+            printed("deadline", **more)
+
+
 def test_runs_of_another_configuration_are_refused(out, monkeypatch):
     other = replace(TINY, recipe=replace(TINY.recipe, epochs=2))
     monkeypatch.setitem(SCALES, "smoke", other)

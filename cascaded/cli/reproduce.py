@@ -36,7 +36,11 @@ def reproduce(
     ] = (),
     *,
     scale: Literal["laptop", "paper", "smoke"] = "laptop",
-    out: Annotated[Path | None, DisallowNone, help_default("out/reproduce-SCALE")] = None,
+    out: Annotated[Path | None, DisallowNone, help_default("out/reproduce-SCALE; with --from, out/FOLDER")] = None,
+    source: Annotated[
+        Path | None, DisallowNone, tyro.conf.arg(name="from", metavar="FOLDER", help_behavior_hint="")
+    ] = None,
+    publish: Annotated[Path | None, DisallowNone, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None,
     list_names: Annotated[bool, tyro.conf.arg(name="list")] = False,
     commands: bool = False,
     status: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
@@ -59,12 +63,18 @@ def reproduce(
 
     Example: cascaded reproduce all --scale laptop
     Example: cascaded reproduce --status --scale laptop
+    Example: cascaded reproduce all --from results/laptop-0.2
+    Example: cascaded reproduce --publish results/laptop-0.2 --scale laptop
 
     Args:
         names: Experiments.
         scale: laptop: narrow networks and a short recipe, for two cores; paper: the paper's own, for GPUs; smoke:
             everything runs in minutes and hardly anything is learned.
         out: Folder of the runs and results.
+        source: Print and draw the stored rows of networks in this folder, laid out like OUT/runs, and train nothing;
+            what is not measured is listed with the command that measures it.
+        publish: Copy configuration, metrics and results of every finished network in OUT to this folder, without
+            weights; a queue whose OUT/runs is a copy of it counts them as done.
         list_names: List the experiments, what is done, and how long the remaining training takes on this machine.
         commands: Only print the commands that do the same, step by step.
         status: Print what of the queue is done, running, failed and next, and the hours that are left.
@@ -76,8 +86,13 @@ def reproduce(
         num_workers: Processes at a time.
     """
     at_least(1, num_workers=num_workers)
-    folder = out or Path("out") / f"reproduce-{scale}"
+    folder = out or Path("out") / (f"reproduce-{scale}" if source is None else source.resolve().name)
     check_folder(folder)
+    if source is not None:
+        other = {"--publish": publish, "--list": list_names, "--commands": commands, "--status": status}
+        other |= {"--pause": pause, "--stages": stages, "--no-train": no_train}
+        if given := next((name for name, value in other.items() if value), None):
+            raise InputError(f"--from prints stored results, and {given} is about trainings: leave one of them out")
     where = f"--scale {scale}" + ("" if out is None else f" --out {shlex.quote(out.as_posix())}")
     console = wide_console()
     if status or pause:
@@ -85,23 +100,33 @@ def reproduce(
 
         (pause_queue if pause else show_status)(folder, where, console)
         return
+    if publish is not None:
+        from cascaded.cli.published import publish_networks
+
+        publish_networks(folder, publish, scale, console)
+        return
     if not names and not list_names:
         raise InputError(f"no experiment is given: add one, as in {program()} reproduce table-lambda; --list shows all")
     from cascaded.paper.commands import commands as commands_of
-    from cascaded.paper.experiments import CLAIMS
+    from cascaded.paper.experiments import ALL, CLAIMS
 
-    chosen = _chosen(names, scale, folder, no_train)
+    chosen, claims = _chosen(names, scale, folder, no_train), bool({ALL, CLAIMS} & {*names})
     if list_names:
         console.print(_listing(scale, folder))
     elif commands:
         print("\n".join(dict.fromkeys(line for work in chosen for line in commands_of(work))))
+    elif source is not None:
+        from cascaded.cli.published import show_rows
+
+        works = [replace(work, source=source) for work in chosen]
+        show_rows(works, source, scale, folder, console, claims=claims)
     else:
         words = {"--keep": (keep,) * (keep != "weights"), "--stages": stages, "--no-train": ("",) * no_train}
         words["--num-workers"] = () if num_workers is None else (num_workers,)
         options = "".join(f" {name} {' '.join(map(str, each))}".rstrip() for name, each in words.items() if each)
         command = f"{program()} reproduce {' '.join(names)} {where}{options}"
         failed, paused = _run(chosen, keep, stages, num_workers, command, console)
-        if CLAIMS in names or "all" in names:
+        if claims:
             _show_claims(scale, folder, out is None, console, quiet=paused)
         elif not paused:
             print_line(console, f"next: {program()} reproduce claims {where}")
@@ -156,13 +181,13 @@ def _run(
             bar.advance(sum(task.state() == "done" for task in tasks))
             ended = run_queue(tasks, out, command, num_workers, on_end)
         for work in works:
-            _conclude(work, console, quiet=ended.paused)
+            conclude(work, console, quiet=ended.paused)
     done = sum(status.state == "done" for status in ended.statuses.values())
     print_line(console, f"{done} of {counted(len(tasks), 'network')} done, after {minutes(time.monotonic() - start)}")
     return [f"{name}, {reason}" for name, reason in ended.failed.items()], ended.paused
 
 
-def _conclude(work: Reproduction, console: Console, quiet: bool) -> None:
+def conclude(work: Reproduction, console: Console, *, quiet: bool) -> None:
     """Write the table and figures of an experiment from the rows that there are; print them unless it is quiet."""
     from cascaded.paper.reproduce import write_results
 
@@ -220,8 +245,8 @@ def claims_table(claims: pd.DataFrame) -> Table:
     return table(lines, "the paper's claims")
 
 
-def _print_claims(claims: pd.DataFrame, options: str, console: Console) -> None:
-    """The table, and the commands that measure what is missing, each on a line of its own so that it can be copied."""
+def print_claims(claims: pd.DataFrame, options: str, console: Console) -> None:
+    """Print the table, and the commands that measure what is missing, each on a line of its own to be copied."""
     console.print(claims_table(claims))
     missing = claims[claims["command"] != ""]
     for command, names in missing.groupby("command", sort=False)["claim"].agg(", ".join).items():
@@ -238,13 +263,13 @@ def _show_claims(scale: str, out: Path, is_default: bool, console: Console, quie
         return
     folder = find_published(scale) if is_default and not has_results(out / RUNS) else None
     if folder is not None:
-        _print_claims(read_claims(folder / CLAIMS_FILE), "", console)
+        print_claims(read_claims(folder / CLAIMS_FILE), "", console)
         print_line(console, f"these results come with the repository, in {folder}; nothing is reproduced in {out} yet")
         print_line(console, f"next: {program()} reproduce table-lambda --scale {scale}")
         return
     claims = claims_of(out / RUNS, scale)
     if not quiet:
-        _print_claims(claims, "" if is_default else f" --out {shlex.quote(out.as_posix())}", console)
+        print_claims(claims, "" if is_default else f" --out {shlex.quote(out.as_posix())}", console)
     print_line(console, f"wrote {write_claims(claims, out / RESULTS / CLAIMS_FILE)}")
 
 

@@ -11,7 +11,7 @@ from cascaded.figures.lines import lines
 from cascaded.figures.style import GRID
 from cascaded.results.compare import bands, estimates
 
-UNITS = {"steps": "mean cost (steps)", "operations": "mean cost (multiply-accumulate operations)"}
+UNITS = {"steps": "mean cost (steps)", "operations": "mean cost (floating-point operations)"}
 
 
 @styled()

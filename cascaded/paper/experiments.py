@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from cascaded import figures
-from cascaded.data.noise import NOISES
 from cascaded.errors import unknown
 from cascaded.paper.ledger import ALPHAS
+from cascaded.results.operations import FRACTIONS
 from cascaded.traces.config import RecordingConfig
 from cascaded.traces.stimuli import human_recordings
 from cascaded.training.config import Arch
@@ -19,6 +19,8 @@ from cascaded.training.method import METHODS, MethodName
 
 SETS = ("cifar10", "cifar100", "tinyimagenet")
 LAMBDAS = (0.0, 0.25, 0.5, 0.83, 1.0)
+NOISES = ("focus", "perlin", "occlusion", "resolution", "translation", "rotation")
+"""Those of `cascaded.data.noise`, which imports torch; nothing else does that draws stored rows."""
 TERRIER_LAMBDAS = (0.0, 0.25, 0.5, 0.55, 0.83, 1.0)
 FOLDS = 10
 
@@ -179,11 +181,10 @@ SERIAL_TD = (*(replace(each, lam=0.0) for each in MULTIHEAD), *MULTIHEAD, *casca
 TERRIERS = (*cascades("terriers", lams=TERRIER_LAMBDAS, ce=False), Network("serial-td-multihead", 1.0, "terriers"))
 DEPTHS = (*TD_CE, *(replace(network, arch="resnet34") for network in TD_CE))
 AS_SHOWN = tuple(  # trained with what people were shown: gray images, any noise with any blur
-    Network(method, lam, noise="gray:sd=0+0.04+0.16,sigma=0+1+3")
-    for method, lam in (("cascaded-td", 0.0), ("cascaded-ce", None), ("serial-td-multihead", 1.0))
+    replace(each, noise="gray:sd=0+0.04+0.16,sigma=0+1+3") for each in (*TD_CE, Network("serial-td-multihead", 1.0))
 )
 COMPLIANCE = ("first_step_at_0.35", "compliance_mean", "compliance_above_chance")
-SPEED, COSTS, HALF = ("speed_accuracy",), ("area", "cost_to_95"), ("accuracy", "cost_to_accuracy_50")
+SPEED, COSTS, HALF = ("speed_accuracy",), ("area", "cost_to_95", *FRACTIONS), ("accuracy", "cost_to_accuracy_50")
 AUROC, MEAN = ("auroc", "fpr95"), "ood_data == 'mean'"
 CURVES, STEPS = (figures.speed_accuracy,), figures.accuracy_per_step
 BESIDE_PEOPLE = (figures.human_curves, figures.human_fit, figures.human_categories)

@@ -18,6 +18,7 @@ from cascaded.paper.status import RUNS
 from cascaded.paper.values import with_paper
 from cascaded.paper.work import DONE, Done
 from cascaded.results.compare import estimates
+from cascaded.results.operations import accuracy_at_operations
 from cascaded.results.table import empty, load, results_file
 from cascaded.training.runs import is_done
 from cascaded.training.sweep import Job
@@ -34,12 +35,14 @@ class Reproduction:
         scale: How large.
         out: Runs are in OUT/runs, shared between experiments; tables and figures in OUT/results.
         no_train: Use trained networks only.
+        source: Folder with the rows of networks, laid out like OUT/runs, that is read in its place.
     """
 
     experiment: Experiment
     scale: Scale
     out: Path
     no_train: bool = False
+    source: Path | None = None
 
     @property
     def networks(self) -> list[Network]:
@@ -50,7 +53,7 @@ class Reproduction:
     @property
     def runs(self) -> Path:
         """Where the runs of all experiments are."""
-        return self.out / RUNS
+        return self.source or self.out / RUNS
 
     def jobs(self, network: Network, *seeds: int) -> list[Job]:
         """The runs of a network that are trained here, one per seed and fold; all seeds by default."""
@@ -79,23 +82,27 @@ class Reproduction:
         """Where the results of all folds are."""
         return self.runs / network.part / network.name / f"folds-{seed}"
 
-    def places(self, folds: bool) -> list[Path]:
-        """The folders with results.
+    def result_folders(self, network: Network) -> list[Path]:
+        """Where the results of a network are written, one folder per seed; all folds have one."""
+        if network.folds:
+            return [self.joined_folder(network, seed) for seed in self.scale.seeds_of(network)]
+        return self.folders(network)
+
+    def places(self, *, folds: bool) -> list[Path]:
+        """The folders with results of this experiment.
 
         Args:
-            folds: Those of cross-validated networks, which have one for all folds; otherwise those of all others.
+            folds: Those of cross-validated networks; otherwise those of all others.
         """
-        found = [
-            folder
-            for network in self.networks
-            if bool(network.folds) == folds
-            for folder in (
-                [self.joined_folder(network, seed) for seed in self.scale.seeds_of(network)]
-                if folds
-                else self.folders(network)
-            )
-        ]
-        return [folder for folder in found if list((folder / "results").glob("*.parquet"))]
+        networks = [network for network in self.networks if bool(network.folds) == folds]
+        found = [folder for network in networks for folder in self.result_folders(network)]
+        names = self.experiment.analyses
+        return [folder for folder in found if any(results_file(folder, name).exists() for name in names)]
+
+    def counts(self) -> tuple[int, int]:
+        """How many networks have results of this experiment, and how many it has in all."""
+        measured = len(self.places(folds=False)) + len(self.places(folds=True))
+        return measured, sum(len(self.result_folders(network)) for network in self.networks)
 
 
 def is_trained(folder: Path) -> bool:
@@ -168,14 +175,15 @@ def results_of(work: Reproduction) -> pd.DataFrame:
 def _rows(work: Reproduction, folds: bool) -> pd.DataFrame:
     """The rows of single networks or of joined folds; none if none is analyzed yet."""
     names = work.experiment.analyses
-    files = [results_file(place, name) for place in work.places(folds) for name in names]
+    files = [results_file(place, name) for place in work.places(folds=folds) for name in names]
     found = [file for file in files if file.exists()]
     return load(found) if found else empty()
 
 
 def table_of(df: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """The table of an experiment: estimates of its metrics with the paper's numbers beside them."""
-    rows = df[df["metric"].isin(experiment.metrics)]
+    rows = pd.concat([df, accuracy_at_operations(df)], ignore_index=True)
+    rows = rows[rows["metric"].isin(experiment.metrics)]
     if experiment.where and not rows.empty:
         rows = rows.query(experiment.where, engine="python")
     return with_paper(estimates(rows))

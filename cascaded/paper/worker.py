@@ -30,6 +30,7 @@ from cascaded.traces.record import record
 from cascaded.training.distributed import be_deterministic, choose_device
 from cascaded.training.load import load_run
 from cascaded.training.loop import StoppedError, train
+from cascaded.training.run_file import WEIGHTS
 from cascaded.training.runs import WITH_PARENT, is_done, locked, resolve_init
 
 PATIENCE = 60.0
@@ -75,13 +76,20 @@ def _train(own: Work) -> None:
         shutil.copytree(NETWORKS / own.shipped, own.path, dirs_exist_ok=True)
     if own.config is None or is_done(own.path):
         return
-    if (own.path / DONE).exists() and not has_weights(own.path):
-        raise InputError(
-            f"the weights in {own.path} were deleted, and {', '.join(own.missing())} need them: remove the folder to "
-            "train the network again"
-        )
+    _check_weights(own.path, ", ".join(own.missing()))
+    if own.config.init_from is not None:
+        _check_weights(Path(own.config.init_from), str(own.path))
     config, start = resolve_init(own.config)
     train(config, own.path, init_from=start, resume=True)
+
+
+def _check_weights(folder: Path, users: str) -> None:
+    """Refuse a finished network without weights: training it again is for the user to decide."""
+    if (folder / DONE).exists() and not has_weights(folder):
+        raise InputError(
+            f"the weights in {folder} were deleted, and {users} need them: remove the folder to train the network "
+            f"again, or copy {WEIGHTS} into it"
+        )
 
 
 def _record(own: Work, wanted: Measurement) -> list[str]:

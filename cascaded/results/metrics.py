@@ -48,6 +48,7 @@ _ALL = (
     _percent("accuracy_chance", "accuracy by chance", higher_is_better=None),
     _percent("accuracy_per_step", "accuracy"),
     _percent("accuracy_at_cost", "accuracy"),
+    *(_percent(f"accuracy_at_{n}", f"accuracy at {n} % of the full network's operations") for n in (25, 50, 75, 100)),
     _percent("area", "mean accuracy over costs"),
     Metric("area_above_deadline", "mean accuracy above the deadline rule", "points", 100, True),
     Metric("cost_to_95", "cost of 95 % of the final accuracy", "steps", higher_is_better=False),
