@@ -67,3 +67,20 @@ def test_without_the_packages_of_the_extra_it_ends_in_one_sentence(tmp_path, mon
         cascaded(monkeypatch, "export", "cifar10-td0", "-o", tmp_path / "out")
     assert ended.value.code == 2
     assert "pip install 'cascaded[export]'" in capsys.readouterr().err
+
+
+def test_a_network_is_exported_in_8_bits_calibrated_on_images_of_its_data(tmp_path, monkeypatch, capsys):
+    net = made("shallow-deep", accuracy=[0.1] * 9)
+    net.save_pretrained(tmp_path / "saved")
+    cascaded(monkeypatch, "export", tmp_path / "saved", "-o", tmp_path / "out", "--int8")
+    assert "files for the serial schedule" in capsys.readouterr().out
+    runner = Runner(tmp_path / "out")
+    assert (runner.config.precision, runner.config.schedules["serial"].accuracy) == ("int8", ())
+    difference = runner.full_pass(pixels().numpy()) - net(pixels())[-1].detach().numpy()
+    assert 0 < np.abs(difference).max() < 0.2
+
+
+def test_a_data_set_without_int8_is_refused(tmp_path, monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        cascaded(monkeypatch, "export", "cifar10-td0", "-o", tmp_path / "out", "--data", "cifar10-sample")
+    assert "add --int8" in capsys.readouterr().err

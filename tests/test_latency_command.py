@@ -3,11 +3,15 @@
 import json
 import shutil
 import sys
+from dataclasses import replace
 
 import pytest
 
 from cascaded.cli import main as cli
-from cascaded.runtime.latency import FULL, Timing, recommend
+from cascaded.errors import InputError
+from cascaded.hub.locate import locate
+from cascaded.runtime.latency import FULL, Timing, record_latency
+from cascaded.runtime.recommend import recommend
 from cascaded.training.load import load_run
 from tests.tiny_runs import tiny_run  # noqa: F401
 
@@ -66,10 +70,11 @@ def test_a_maximum_above_the_number_of_images_takes_all(tiny_run, tmp_path, monk
     assert json.loads((folder / "latency.json").read_text())["items"] == 359
 
 
-def timing(runtime, rule, threshold, accuracy, milliseconds, batch_size=1):
+def timing(runtime, rule, threshold, accuracy, milliseconds, batch_size=1, network=""):
     seconds = milliseconds / 1000
     times = dict.fromkeys(("p50", "p95", "p99", "mean", "typical", "total"), seconds)
-    return Timing(runtime, rule, threshold, batch_size, accuracy, 9.0, **times, time_of_full=1.0, stopped=(1.0,))
+    about = (runtime, rule, threshold, network, batch_size, accuracy, 9.0)
+    return Timing(*about, **times, time_of_full=1.0, stopped=(1.0,))
 
 
 def test_the_recommendation_follows_from_the_numbers():
@@ -89,6 +94,56 @@ def test_the_recommendation_follows_from_the_numbers():
         "the time of the exported full pass (0.50 ms, accuracy 82.0%)."
     ]
     assert len(recommend([*full, timing("torch", FULL, None, 0.82, 2.0, batch_size=16)])) == 2
+
+
+def test_a_baseline_is_compared_with_what_the_network_reaches_in_the_same_time():
+    full, early = timing("onnx", FULL, None, 0.82, 0.5), timing("onnx", "serial", 0.5, 0.70, 0.2)
+
+    def sentence(accuracy, milliseconds):
+        baseline = timing("onnx", FULL, None, accuracy, milliseconds, network="narrow")
+        slower = timing("torch", FULL, None, accuracy, 9.0, network="narrow")
+        first, second = recommend([full, early, slower, baseline])
+        assert first.startswith("Batch size 1: use the exported full pass (0.50 ms")
+        return second.removeprefix("Batch size 1: ")
+
+    rival = "the exported serial early exit at threshold 0.5 (0.20 ms, accuracy 70.0%)."
+    narrow = "the exported full pass of narrow (0.30 ms, accuracy {}%)"
+    best = "the best of this network in that time"
+    assert sentence(0.75, 0.3) == f"{narrow.format(75.0)} is more accurate than {best}, {rival}"
+    assert sentence(0.705, 0.3) == f"{narrow.format(70.5)} is within 1 point of {best}, {rival}"
+    assert sentence(0.60, 0.3) == f"{narrow.format(60.0)} is less accurate than {best}, {rival}"
+    assert "is faster than every rule of this network, and less" in sentence(0.75, 0.1)
+    assert sentence(0.815, 0.3) == f"better, use {narrow.format(81.5)}: it takes 0.60 of the time of the " + (
+        "exported full pass."
+    )
+
+
+def test_full_passes_of_baselines_are_timed_on_the_same_images(tiny_run, tmp_path, monkeypatch, capsys):  # noqa: F811
+    pytest.importorskip("onnx", reason="exporting needs the extra `export`")
+    pytest.importorskip("onnxruntime", reason="running exported networks needs the extra `export`")
+    folder, other = shutil.copytree(tiny_run(), tmp_path / "0"), str(tiny_run("shallow-deep"))
+    options = ("--thresholds", 0.3, "--batch-sizes", 8, "--max-images", 20, "--device", "cpu")
+    cascaded(monkeypatch, folder, *options, "--baselines", other)
+    assert f"full pass of {other} (" in " ".join(capsys.readouterr().out.split("\n"))
+    written = json.loads((folder / "latency.json").read_text())
+    found = [each for each in written["timings"] if each["network"]]
+    assert found[0]["accuracy"] == found[1]["accuracy"]
+    assert [(each["runtime"], each["rule"], each["network"]) for each in found] == [
+        ("torch", FULL, other),
+        ("onnx", FULL, other),
+    ]
+    run = load_run(folder)
+    with pytest.raises(InputError, match=r"cifar takes 3 channels of 32 x 32, .* 1 channel of 8 x 8: a baseline must"):
+        record_latency(run, (0.3,), (8,), 20, baselines={"cifar": load_run(locate("cifar10-td0"))})
+
+
+def test_a_baseline_of_other_classes_is_refused(tiny_run, tmp_path):  # noqa: F811
+    run = load_run(tiny_run())
+    other = replace(run, inputs=replace(run.inputs, classes=("a", "b", "c", "d")))
+    with pytest.raises(
+        InputError, match=r"letters predicts 4 classes \(a, b, c, ...\), .* 10 classes \(0, 1, 2, ...\)"
+    ):
+        record_latency(run, (0.3,), (8,), 20, baselines={"letters": other})
 
 
 @pytest.mark.parametrize("method", ["cascaded-td", "shallow-deep"])

@@ -29,10 +29,10 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "figures": 920,
     "report": 680,
     "hub": 380,
-    "runtime": 3_300,
+    "runtime": 3_420,
     "paper": 1_560,
     "bench": 670,
-    "cli": 1_900,
+    "cli": 1_940,
     "scripts": 400,
 }
 

@@ -52,11 +52,16 @@ def test_figures_have_a_line_per_rule_and_a_point_for_the_full_pass():
     keys = [("torch", "full pass", None), ("onnx", "serial", 0.5), ("onnx", "serial", 0.9), ("onnx", "full pass", None)]
     rows = [dict(zip(("runtime", "rule", "threshold"), key, strict=True)) for key in keys]
     df = pd.DataFrame(
-        [row | {"batch_size": size, "accuracy": 0.5, "typical": 0.001} for row in rows for size in (1, 16)]
+        [
+            {"network": ""} | row | {"batch_size": size, "accuracy": 0.5, "typical": 0.001}
+            for row in [*rows, rows[-1] | {"network": "narrow"}]
+            for size in (1, 16)
+        ]
     )
     fig = measured_time(df)
-    assert [len(ax.lines) for ax in fig.axes] == [3, 3]
-    assert [len(line.get_xdata()) for line in fig.axes[0].lines] == [1, 2, 1]
+    assert [len(ax.lines) for ax in fig.axes] == [4, 4]
+    assert [len(line.get_xdata()) for line in fig.axes[0].lines] == [1, 2, 1, 1]
+    assert fig.legends[0].get_texts()[-1].get_text() == "exported full pass of narrow"
     steps = [
         {"rule": rule, "processors": count, "step": step, "milliseconds": step, "accuracy": 0.5}
         for rule, count in [*(("cascaded", count) for count in PROCESSORS), ("serial", 1), ("full pass", 1)]

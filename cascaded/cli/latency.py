@@ -24,6 +24,7 @@ def latency(
     thresholds: tuple[float, ...] = (0.5, 0.7, 0.9, 0.99),
     batch_sizes: tuple[int, ...] = (1, 64),
     max_images: int = 256,
+    baselines: Annotated[tuple[str, ...], help_default("none")] = (),
     device: str = "auto",
     exported: bool = True,
     threads: Annotated[int | None, DisallowNone, help_default("all cores")] = None,
@@ -37,11 +38,15 @@ def latency(
 
     Example: cascaded latency runs/td0/0 --thresholds 0.7 0.9 --batch-sizes 1 64
 
+    Example: cascaded latency runs/td0/0 --baselines runs/narrow
+
     Args:
         runs: Folders of runs or saved networks, or folders above them.
         thresholds: Confidences above which an item exits.
         batch_sizes: Images per batch.
         max_images: Maximum number of images, the same number per class; validation images if there is no test split.
+        baselines: Other trained networks, such as a smaller ordinary one, whose full pass is timed on the same images:
+            run folders, saved networks, names from `cascaded models`, or OWNER/NAME on the Hugging Face hub.
         device: auto, cpu, cuda, cuda:1, mps.
         exported: Also time the exported network, on the CPU.
         threads: CPU threads.
@@ -55,7 +60,9 @@ def latency(
         between(0, 1, **{"--thresholds": each})
     check_given(runs, "run", "latency runs/td0/0")
     folders = find_runs(runs)
-    from cascaded.runtime.latency import recommend, record_latency
+    from cascaded.hub.locate import locate
+    from cascaded.runtime.latency import record_latency
+    from cascaded.runtime.recommend import recommend
     from cascaded.training.distributed import choose_device, use_threads
     from cascaded.training.load import load_run
 
@@ -64,10 +71,11 @@ def latency(
     if exported and (missing := missing_packages()):
         print_line(console, f"the exported network is not timed, {missing}: pip install 'cascaded[export]'")
         exported = False
+    others = {name: load_run(locate(name), choose_device(device)) for name in baselines}
     for folder in folders:
         run = load_run(folder, choose_device(device))
         with tracked(f"{folder.as_posix()}: latency") as on_progress:
-            found = record_latency(run, thresholds, batch_sizes, max_images, on_progress, exported)
+            found = record_latency(run, thresholds, batch_sizes, max_images, on_progress, exported, others)
         if found.split != "test":
             print_line(console, f"{folder} has no test split: its validation images were used")
         rows = [_cells(timing) for timing in found.timings]
@@ -115,7 +123,7 @@ def _cells(timing: Timing) -> dict[str, str]:
     return {
         "batch": str(timing.batch_size),
         "runtime": timing.runtime,
-        "rule": timing.rule,
+        "rule": f"{timing.rule} of {timing.network}" if timing.network else timing.rule,
         "threshold": "" if timing.threshold is None else f"{timing.threshold:g}",
         "accuracy": f"{timing.accuracy:.1%}",
         "mean step": f"{timing.steps:.2f}",

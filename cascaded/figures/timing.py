@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
@@ -13,28 +15,33 @@ from cascaded.results.metrics import METRICS
 
 FULL = "full pass"
 COLORS = {FULL: INK, "serial": SERIAL, "cascaded": CASCADED, "cascaded, batched blocks": PALETTE[5]}
+BASELINES = (PALETTE[1], PALETTE[2], PALETTE[4], PALETTE[8])
 RUNTIMES = {"torch": ("torch", ":"), "onnx": ("exported", "-")}
 
 
 @styled()
 def measured_time(df: pd.DataFrame) -> Figure:
-    """Accuracy against the time to a prediction, one panel per batch size; a full pass is a point.
+    """Accuracy against the time to a prediction, one panel per batch size; a full pass is a point, a baseline a square.
 
     Args:
-        df: One row per timing of `cascaded latency`: runtime, rule, threshold, batch_size, accuracy, typical (seconds).
+        df: One row per timing of `cascaded latency`: runtime, rule, threshold, network (empty unless it is a baseline),
+            batch_size, accuracy, typical (seconds).
     """
     df = df.assign(milliseconds=1000 * df["typical"])
     sizes = sorted(df["batch_size"].unique())
     fig, axes = base.grid([f"batch size {size}" for size in sizes], 2.4, "y")
     handles = {}
+    baselines = dict(zip(sorted(set(df["network"]) - {""}), cycle(BASELINES)))
     for ax, size in zip(axes, sizes, strict=True):
-        for (runtime, rule), own in df[df["batch_size"] == size].groupby(["runtime", "rule"], sort=False):
-            word, style = RUNTIMES[str(runtime)]
-            look = {"color": COLORS[str(rule)], "face": None if runtime == "onnx" else "none"}
-            marker = "D" if rule == FULL else "o"
-            _draw(ax, own.sort_values("milliseconds"), style, marker, look["color"], look["face"])
+        for key, own in df[df["batch_size"] == size].groupby(["runtime", "rule", "network"], sort=False):
+            runtime, rule, network = map(str, key)
+            word, style = RUNTIMES[runtime]
+            color, face = baselines.get(network) or COLORS[rule], None if runtime == "onnx" else "none"
+            marker = "s" if network else "D" if rule == FULL else "o"
+            _draw(ax, own.sort_values("milliseconds"), style, marker, color, face)
             text = f"{word} full pass" if rule == FULL else f"{word}, {rule} early exit"
-            handles[text] = base.line_handle(text, look["color"], "" if rule == FULL else style, marker, look["face"])
+            text += f" of {network}" if network else ""
+            handles[text] = base.line_handle(text, color, "" if rule == FULL else style, marker, face)
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         ax.xaxis.set_minor_formatter(NullFormatter())

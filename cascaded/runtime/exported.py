@@ -90,6 +90,7 @@ class ExportConfig:
         files: SHA-256 of every file, by name.
         opset: Version of the ONNX operators.
         made_with: Versions of cascaded, the protocol, torch and Python.
+        precision: `float32`, or `int8`: layers compute in 8 bits, and every file has its own weights.
     """
 
     inputs: Inputs
@@ -100,9 +101,11 @@ class ExportConfig:
     files: dict[str, str]
     opset: int
     made_with: dict[str, str] = field(default_factory=dict)
+    precision: Literal["float32", "int8"] = "float32"
 
     def __post_init__(self):
-        named = {FULL_PASS, WEIGHTS, *(each.file for steps in self.schedules.values() for each in steps.files)}
+        weights = {WEIGHTS} if self.precision == "float32" else set[str]()
+        named = {FULL_PASS, *weights, *(each.file for steps in self.schedules.values() for each in steps.files)}
         if missing := sorted(named - set(self.files)):
             raise InputError(f"it has no digest of {', '.join(missing)}")
         if outside := sorted(name for name in self.files if Path(name).name != name):

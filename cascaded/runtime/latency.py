@@ -7,7 +7,7 @@ smaller batch is computed less efficiently. So early exit is run and timed.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -25,6 +25,7 @@ from cascaded.cascade.inputs import Schedule
 from cascaded.cascade.network import Cascade
 from cascaded.files import write_json
 from cascaded.models.networks import Network
+from cascaded.runtime.baselines import Baseline, check_baseline, folder_of
 from cascaded.runtime.early_exit import early_exit, full_pass
 from cascaded.runtime.export import export
 from cascaded.runtime.processors import predict_times
@@ -39,8 +40,6 @@ BATCHED = "cascaded, batched blocks"
 """The cascaded schedule of a converted model whose blocks are alike and are computed in one call."""
 FOLDERS = {True: "together", False: "apart"}
 """Where the exported network is, by whether its blocks are batched."""
-CLOSE, POINTS = 0.01, "1 point"
-"""An early exit whose accuracy is lower than that of a full pass by more than this is not recommended."""
 OnProgress = Callable[[int, int], object]
 """Called with the number of items that are done and the number of all items."""
 
@@ -54,6 +53,7 @@ class Timing:
         rule: `full pass`, or the schedule under which items exit early; `cascaded, batched blocks` for blocks that
             are alike in one call.
         threshold: Confidence above which an item exits; None for the full pass.
+        network: Name of a baseline, of which there is the full pass only; empty for the network itself.
         batch_size: Items per batch.
         accuracy: Fraction of correct predictions.
         steps: Mean step at which items exit.
@@ -64,13 +64,14 @@ class Timing:
         typical: The same, but with the median over all items that exit at a step in place of each of them: other load
             on the machine, which delays some items by far, has little effect on it.
         total: Seconds per item: the time of all batches divided by the number of items.
-        time_of_full: `total` as a multiple of that of the full pass with the same runtime.
+        time_of_full: `total` as a multiple of that of the network's own full pass with the same runtime.
         stopped: Fraction of the items that exit at each step, from the first.
     """
 
     runtime: Literal["torch", "onnx"]
     rule: str
     threshold: float | None
+    network: str
     batch_size: int
     accuracy: float
     steps: float
@@ -88,7 +89,7 @@ class Timing:
         """The rule in words."""
         runtime = {"torch": "torch", "onnx": "exported"}[self.runtime]
         if self.threshold is None:
-            return f"{runtime} full pass"
+            return f"{runtime} full pass of {self.network}" if self.network else f"{runtime} full pass"
         return f"{runtime} {self.rule} early exit at threshold {self.threshold:g}"
 
 
@@ -116,6 +117,7 @@ def record_latency(
     max_images: int,
     on_progress: OnProgress = lambda done, total: None,
     exported: bool = False,
+    baselines: Mapping[str, Trained] | None = None,
 ) -> Latency:
     """Time early exit of a run on its test images, or its validation images if it has no others.
 
@@ -128,22 +130,30 @@ def record_latency(
         max_images: Maximum number of images, the same number per class.
         on_progress: Called with the numbers of finished and of all items, counted once per rule.
         exported: Also time the exported network, on the CPU, and predict its time with several processors.
+        baselines: Other networks by name, trained on the same classes, whose full pass is timed as well.
     """
+    baselines = dict(baselines or {})
+    for name, other in baselines.items():
+        check_baseline(name, other, run)
     images, items = select_images(run)
     items, device = limit_images(images, items, max_images), next(run.net.parameters()).device
     schedules: tuple[Schedule, ...] = ("serial",) if run.net.heads == "shallow_deep" else ("serial", "cascaded")
-    inputs, labels = run.normalized(images.images[items].to(device)), images.labels[items]
+    pixels, labels = images.images[items].to(device), images.labels[items]
+    inputs = run.normalized(pixels)
+    others = [Baseline(name, other.net, other.normalized(pixels)) for name, other in baselines.items()]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "exported" if exported else None
         if place is not None:
             _export(run, place)
+            for name, other in baselines.items():
+                export(other.net, place / folder_of(name), inputs=other.inputs)
         timings = measure_latency(
-            run.net, inputs, labels, thresholds, batch_sizes, schedules, on_progress, exported=place
+            run.net, inputs, labels, thresholds, batch_sizes, schedules, on_progress, place, others
         )
     predictable = exported and "cascaded" in schedules and isinstance(run.net, Cascade)
     processors = predict_times(cast("Cascade", run.net), inputs, labels) if predictable else []
     machine = {"device": str(device), "threads": torch.get_num_threads()}
-    about = {"format": 3, "weights": run.weights, "split": images.split, "items": len(items), **machine}
+    about = {"format": 4, "weights": run.weights, "split": images.split, "items": len(items), **machine}
     file = run.folder / "latency.json"
     write_json(file, {**about, "timings": [asdict(each) for each in timings], "processors": processors})
     return Latency(file, images.split, timings, processors)
@@ -158,6 +168,7 @@ def measure_latency(
     schedules: Sequence[Schedule] = ("serial", "cascaded"),
     on_progress: OnProgress = lambda done, total: None,
     exported: Path | None = None,
+    baselines: Sequence[Baseline] = (),
 ) -> list[Timing]:
     """Time early exit under several thresholds and schedules, and the full pass, in turns.
 
@@ -173,23 +184,27 @@ def measure_latency(
         on_progress: Called with the numbers of finished and of all items, counted once per rule.
         exported: Folder with the exported network, to be timed as well: in `FOLDERS[True]` and, with blocks apart, in
             `FOLDERS[False]` if it has blocks that are alike.
+        baselines: Other networks, whose full pass is timed as well.
     """
     rules = _rules(net, thresholds, schedules, exported, has_alike_blocks(net, images[:1]))
+    rules |= _baseline_rules(baselines, exported)
+    inputs = {"": images} | {each.name: each.images for each in baselines}
     timings: list[Timing] = []
     done, total = 0, len(batch_sizes) * len(rules) * len(images)
     for batch_size in batch_sizes:
         results: dict[_Key, list[EarlyExitResult[Tensor]]] = {key: [] for key in rules}
-        for batch in images.split(batch_size):
+        for items in torch.arange(len(images)).split(batch_size):
             for key, run in rules.items():
+                batch = inputs[key[-1]][int(items[0]) : int(items[-1]) + 1]
                 run(batch)  # finds the weights of another rule in the cache, and does not count
                 results[key].append(run(batch))
-            done += len(rules) * len(batch)
+            done += len(rules) * len(items)
             on_progress(done, total)
         timings += _timings(results, labels.cpu(), batch_size)
     return timings
 
 
-_Key = tuple[Literal["torch", "onnx"], str, float | None]
+_Key = tuple[Literal["torch", "onnx"], str, float | None, str]
 _Rule = Callable[[Tensor], EarlyExitResult[Tensor]]
 
 
@@ -231,9 +246,9 @@ def _rules(
     ways: list[tuple[Schedule, str, bool]] = [(schedule, schedule, not alike) for schedule in schedules]
     if alike and "cascaded" in schedules:
         ways.append(("cascaded", BATCHED, True))
-    rules: dict[_Key, _Rule] = {("torch", FULL, None): partial(full_pass, net)}
+    rules: dict[_Key, _Rule] = {("torch", FULL, None, ""): partial(full_pass, net)}
     for (schedule, rule, batched), threshold in product(ways, thresholds):
-        rules["torch", rule, threshold] = partial(exit_early, schedule, threshold, batched)
+        rules["torch", rule, threshold, ""] = partial(exit_early, schedule, threshold, batched)
     if exported is None:
         return rules
     threads = torch.get_num_threads()
@@ -241,9 +256,20 @@ def _rules(
         rule: Runner(exported / FOLDERS[batched], schedule=schedule, threads=threads)
         for schedule, rule, batched in ways
     }
-    rules["onnx", FULL, None] = partial(_exported, runners[schedules[0]], None)
+    rules["onnx", FULL, None, ""] = partial(_exported, runners[schedules[0]], None)
     for (_, rule, _), threshold in product(ways, thresholds):
-        rules["onnx", rule, threshold] = partial(_exported, runners[rule], threshold)
+        rules["onnx", rule, threshold, ""] = partial(_exported, runners[rule], threshold)
+    return rules
+
+
+def _baseline_rules(baselines: Sequence[Baseline], exported: Path | None) -> dict[_Key, _Rule]:
+    """The full pass of other networks."""
+    rules: dict[_Key, _Rule] = {}
+    for each in baselines:
+        rules["torch", FULL, None, each.name] = partial(full_pass, each.net)
+        if exported is not None:
+            runner = Runner(exported / folder_of(each.name), threads=torch.get_num_threads())
+            rules["onnx", FULL, None, each.name] = partial(_exported, runner, None)
     return rules
 
 
@@ -256,45 +282,16 @@ def _exported(runner: Runner, threshold: float | None, batch: Tensor) -> EarlyEx
 def _timings(results: dict[_Key, list[EarlyExitResult[Tensor]]], labels: Tensor, batch_size: int) -> list[Timing]:
     totals = {key: sum(batch.total for batch in batches) for key, batches in results.items()}
     timings = []
-    for (runtime, rule, threshold), batches in results.items():
+    for (runtime, rule, threshold, network), batches in results.items():
         seconds = torch.cat([batch.seconds for batch in batches])
         correct = torch.cat([batch.predictions for batch in batches]) == labels
         steps = torch.cat([batch.steps for batch in batches])
-        total = totals[runtime, rule, threshold]
+        total = totals[runtime, rule, threshold, network]
         p50, p95, p99 = seconds.quantile(torch.tensor([0.5, 0.95, 0.99], dtype=torch.float64)).tolist()
         accuracy, mean_step, mean = (float(each.double().mean()) for each in (correct, steps, seconds))
-        relative = (total / len(labels), total / totals[runtime, FULL, None])
+        relative = (total / len(labels), total / totals[runtime, FULL, None, ""])
         stopped = tuple((steps.bincount()[1:] / len(labels)).tolist())
-        about = (runtime, rule, threshold, batch_size, accuracy, mean_step)
+        about = (runtime, rule, threshold, network, batch_size, accuracy, mean_step)
         typical = sum(float(seconds[steps == step].median()) * share for step, share in enumerate(stopped, 1) if share)
         timings.append(Timing(*about, p50, p95, p99, mean, typical, *relative, stopped))
     return timings
-
-
-def recommend(timings: Sequence[Timing]) -> list[str]:
-    """A sentence per batch size: which rule to use on this machine."""
-    sentences = []
-    for batch_size in dict.fromkeys(each.batch_size for each in timings):
-        own = [each for each in timings if each.batch_size == batch_size]
-        full = min((each for each in own if each.threshold is None), key=lambda each: each.typical)
-        early = [each for each in own if each.threshold is not None and each.accuracy >= full.accuracy - CLOSE]
-        choice = _choice(full, min(early, key=lambda each: each.typical, default=None))
-        sentences.append(f"Batch size {batch_size}: {choice}")
-    return sentences
-
-
-def _choice(full: Timing, early: Timing | None) -> str:
-    def cost(timing: Timing) -> str:
-        return f"{1000 * timing.typical:.2f} ms, accuracy {timing.accuracy:.1%}"
-
-    if early is None:
-        return f"use the {full.name} ({cost(full)}): no early exit is within {POINTS} of its accuracy."
-    ratio = early.typical / full.typical
-    if ratio < 1:
-        return (
-            f"use the {early.name} ({cost(early)}): it takes {ratio:.2f} of the time of the {full.name} ({cost(full)})."
-        )
-    return (
-        f"use the {full.name} ({cost(full)}): the fastest early exit within {POINTS} of its accuracy, {early.name}, "
-        f"takes {ratio:.2f} times as long."
-    )
