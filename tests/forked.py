@@ -7,7 +7,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from subprocess import Popen
+from threading import Timer
 
 PATIENCE = 300.0
 """Seconds to wait for what a process does: far longer than it takes on a busy machine, it only stops hangs."""
@@ -73,6 +76,18 @@ def wait_until(state: Callable[[], object], child: int | None = None, seconds: f
                 code_of(child)
             raise AssertionError(f"what was waited for did not happen within {seconds:g} s")
         time.sleep(0.01)
+
+
+@contextmanager
+def killed_in_time(process: Popen[str], seconds: float = PATIENCE) -> Iterator[None]:
+    """Kill a process at the end, or when the time is up: whoever reads its output then reads nothing, and fails."""
+    timer = Timer(seconds, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        process.kill()
 
 
 def kill_at_call(owner: object, name: str, call: int, *, after: bool = False) -> None:

@@ -12,6 +12,7 @@ from PIL import Image
 import tests.browser
 from cascaded.runtime.live.charts import STRIP
 from tests.browser import PHONE, Visit, check_contrast, check_fits
+from tests.forked import killed_in_time
 from tests.made_networks import made
 from tests.served import form, send
 
@@ -38,13 +39,10 @@ def address(tmp_path_factory, browser):
     made("shallow-deep").save_pretrained(place / "two")
     words = [sys.executable, "-c", RUN, "live", str(place / "one"), str(place / "two"), "--max-megabytes", "0.1"]
     env = {**os.environ, "GRADIO_TEMP_DIR": str(place / "uploads")}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=env) as process:
-        try:
-            yield re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline()).group()
-            process.terminate()
-            assert process.communicate(timeout=MILLISECONDS / 1000)[0] == "stopped\n"
-        finally:
-            process.kill()
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=env) as process, killed_in_time(process):
+        yield re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline()).group()
+        process.terminate()
+        assert process.communicate(timeout=MILLISECONDS / 1000)[0] == "stopped\n"
     assert process.returncode == 0
 
 

@@ -13,6 +13,7 @@ import pytest
 import cascaded
 from cascaded.cli import main as cli
 from tests.exports import inputs_of, tiny_net
+from tests.forked import killed_in_time
 from tests.served import TIMEOUT, send
 
 for package in ("onnx", "onnxruntime", "fastapi", "uvicorn", "python_multipart"):
@@ -30,16 +31,14 @@ def folder(tmp_path_factory):
 
 def test_it_prints_its_address_and_a_request_and_stops_at_a_signal(folder):
     words = [sys.executable, "-c", RUN, "serve", str(folder), "--port", "0"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
-        try:
-            first, example = server.stdout.readline(), server.stdout.readline()
-            address = re.search(r"http://127\.0\.0\.1:\d+", first).group()
-            assert "(4 steps)" in first
-            assert pasted(example.removeprefix("try: "), address)["prediction"] in "abcde"
-            server.send_signal(signal.SIGTERM)
-            out, error = server.communicate(timeout=TIMEOUT)
-        finally:
-            server.kill()
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with process as server, killed_in_time(server):
+        first, example = server.stdout.readline(), server.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+", first).group()
+        assert "(4 steps)" in first
+        assert pasted(example.removeprefix("try: "), address)["prediction"] in "abcde"
+        server.send_signal(signal.SIGTERM)
+        out, error = server.communicate(timeout=TIMEOUT)
     assert (server.returncode, out.split(), error) == (0, ["stopped", "False"], "")
 
 

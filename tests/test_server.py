@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from urllib.parse import urlsplit
@@ -21,6 +20,7 @@ from cascaded.runtime import Runner
 from cascaded.runtime.images import UserImage
 from cascaded.runtime.result import confidence
 from tests.exports import SHAPE, inputs_of, tiny_net
+from tests.forked import wait_until
 from tests.served import TIMEOUT, Gate, form, png, running, send
 
 for package in ("onnx", "onnxruntime", "fastapi", "uvicorn", "python_multipart"):
@@ -236,9 +236,8 @@ def value_of(address, name):
 
 
 def wait_until_in_flight(address, count):
-    """Until the server has accepted this many requests; the timeout of the test stops it."""
-    while value_of(address, "cascaded_requests_in_flight") < count:
-        pass
+    """Until the server has accepted this many requests."""
+    wait_until(lambda: value_of(address, "cascaded_requests_in_flight") >= count, seconds=TIMEOUT)
 
 
 def test_accepted_requests_are_answered_before_the_server_stops(folder, monkeypatch):
@@ -261,9 +260,15 @@ def test_accepted_requests_are_answered_before_the_server_stops(folder, monkeypa
 def refuses_connections(address):
     """Until nobody listens at an address."""
     where = urlsplit(address)
-    with suppress(OSError):
-        while True:
+
+    def is_refused():
+        try:
             socket.create_connection((where.hostname, where.port), timeout=TIMEOUT).close()
+        except OSError:
+            return True
+        return False
+
+    wait_until(is_refused, seconds=TIMEOUT)
 
 
 def test_metrics_count_requests_predictions_and_batches(folder):
@@ -302,8 +307,7 @@ def test_a_client_that_leaves_a_stream_is_forgotten(folder, monkeypatch):
             client.sendall(head.encode() + FILES[0])
             assert gate.reached.wait(TIMEOUT)
         gate.opened.set()
-        while value_of(address, "cascaded_requests_in_flight"):
-            pass
+        wait_until(lambda: not value_of(address, "cascaded_requests_in_flight"), seconds=TIMEOUT)
         assert send(address, "/predict?threshold=1", FILES[1]).status == 200
 
 

@@ -204,6 +204,7 @@ def run_queue(
     out: Path,
     command: str,
     num_workers: int | None = None,
+    threads: int | None = None,
     on_end: Callable[[Task, Status], object] = lambda task, status: None,
 ) -> Ended:
     """Do all tasks, in the order of their stages, several at a time; stop when OUT/pause appears or on Ctrl-C.
@@ -213,6 +214,7 @@ def run_queue(
         out: The folder of the reproduction, locked by `only_queue`.
         command: The command that resumes it.
         num_workers: Processes at a time; one per core by default.
+        threads: Threads per process; by default the cores are divided between the processes.
         on_end: Called with every task that has ended.
     """
     for task in tasks:
@@ -227,7 +229,9 @@ def run_queue(
         on_end(task, status)
 
     try:
-        statuses = run_jobs(tasks, num_workers=num_workers, on_update=keeper.update, on_end=ended)
+        statuses = run_jobs(
+            tasks, ExecutionConfig(threads=threads), num_workers=num_workers, on_update=keeper.update, on_end=ended
+        )
         paused = False
     except (KeyboardInterrupt, PausedError):
         statuses, paused = keeper.stopped(), True
