@@ -204,8 +204,9 @@ def run_queue(
     out: Path,
     command: str,
     num_workers: int | None = None,
-    threads: int | None = None,
     on_end: Callable[[Task, Status], object] = lambda task, status: None,
+    *,
+    threads: int | None = None,
 ) -> Ended:
     """Do all tasks, in the order of their stages, several at a time; stop when OUT/pause appears or on Ctrl-C.
 
@@ -214,8 +215,8 @@ def run_queue(
         out: The folder of the reproduction, locked by `only_queue`.
         command: The command that resumes it.
         num_workers: Processes at a time; one per core by default.
-        threads: Threads per process; by default the cores are divided between the processes.
         on_end: Called with every task that has ended.
+        threads: Threads per process; by default the cores are divided between the processes.
     """
     for task in tasks:
         task.state()  # other runs in the folders are refused before anything is deleted
