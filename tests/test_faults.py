@@ -25,8 +25,8 @@ FULL = 256
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder; locks are empty and always there."""
-    files = (file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".lock"))
+    """Every file below a folder."""
+    files = (file for file in folder.rglob("*") if file.is_file())
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 

@@ -61,7 +61,7 @@ def in_group(work):
 def finished(out):
     """Everything that finished networks have left, with the time of its last change."""
     done = [task for task in plan(works(out)) if task.state() == "done" and task.joined is None]
-    found = [file for task in done for file in task.folder.rglob("*") if file.is_file() and file.name != ".lock"]
+    found = [file for task in done for file in task.folder.rglob("*") if file.is_file()]
     return {file: file.stat().st_mtime_ns for file in found if file.suffix in (".parquet", ".jsonl")}
 
 

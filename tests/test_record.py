@@ -214,7 +214,7 @@ def code_when_killed(folder, words, moment=None):
 
 
 def contents(folder):
-    return {file.name: file.read_bytes() for file in (folder / "traces").iterdir() if file.name != ".lock"}
+    return {file.name: file.read_bytes() for file in (folder / "traces").iterdir()}
 
 
 @pytest.mark.parametrize("words", [STILL, NOISY], ids=["still", "noise"])

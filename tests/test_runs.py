@@ -7,6 +7,7 @@ import signal
 import time
 
 import pytest
+from filelock import FileLock
 
 from cascaded import RunConfig
 from cascaded.errors import InputError
@@ -40,6 +41,41 @@ def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"), runs.locked(tmp_path / "file" / "run"):
         pass
+
+
+def test_a_lock_leaves_no_file_and_one_whose_file_was_removed_is_taken_again(tmp_path, monkeypatch):
+    acquire = FileLock.acquire
+
+    def while_another_process_ends(lock, timeout):
+        acquire(lock, timeout=timeout)
+        (tmp_path / runs.LOCK).unlink()
+        monkeypatch.undo()
+
+    monkeypatch.setattr(FileLock, "acquire", while_another_process_ends)
+    with runs.locked(tmp_path):
+        assert (tmp_path / runs.LOCK).exists()
+    assert not any(tmp_path.iterdir())
+    (tmp_path / runs.LOCK).touch()  # of a process that was killed
+    assert not runs.is_locked(tmp_path)
+    with runs.locked(tmp_path):
+        (tmp_path / runs.LOCK).unlink()
+        (tmp_path / runs.LOCK).write_text("another's")
+    assert (tmp_path / runs.LOCK).read_text() == "another's"
+
+
+def test_one_of_several_processes_at_a_time_holds_a_lock(tmp_path):
+    (tmp_path / "count").write_text("0")
+
+    def count():
+        for _ in range(5):
+            with runs.locked(tmp_path, PATIENCE):
+                number = int((tmp_path / "count").read_text())
+                time.sleep(0.002)
+                (tmp_path / "count").write_text(str(number + 1))
+
+    assert [code_of(child) for child in [forked(count) for _ in range(4)]] == [0] * 4
+    assert (tmp_path / "count").read_text() == "20"
+    assert [file.name for file in tmp_path.iterdir()] == ["count"]
 
 
 def test_a_run_is_entered_once_and_then_resumed(tmp_path):

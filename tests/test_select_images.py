@@ -1,6 +1,7 @@
 """Which images are presented: the network's own test or validation images, or those of other data."""
 
 import os
+from dataclasses import replace
 
 import pytest
 import torch
@@ -73,6 +74,23 @@ def test_other_data_is_brought_to_the_size_of_the_network(run, tmp_path):
 )
 def test_a_split_that_is_not_there_is_refused(tiny_run, options, split, message):  # noqa: F811
     refused(message, select_images, load_run(tiny_run(**options)), None, split)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("photos", "was trained on photos, a path that does not exist from here: run this"),
+        ("my/own/photos", "was trained on my/own/photos, a path that does not exist from here: run this"),
+        ("my/photos", "my/photos is on the hub, which .*; if it is a path, run this"),
+    ],
+)
+def test_its_own_data_by_a_path_that_is_not_here_is_refused_with_where_it_is(run, monkeypatch, data, message):
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", None)
+    moved = replace(run, config=replace(run.config, data=data))
+    message += f" command from the folder in which {run.folder} was trained$"
+    for split in ("test", "validation"):
+        refused(message, select_images, moved, None, split)
+    refused("^there is no data set 'photo'", select_images, run, "photo")
 
 
 def test_other_data_without_a_test_split_is_shown_by_its_validation_split(run, tmp_path):

@@ -19,6 +19,7 @@ from cascaded.cli import main as cli
 from cascaded.cli import sweep as command
 from cascaded.cli.train import prepare
 from cascaded.errors import InputError
+from cascaded.shell import program
 from cascaded.training import engines
 from cascaded.training.config import RECIPES, ExecutionConfig, RunConfig
 from cascaded.training.engines import Local, Status, run_jobs
@@ -71,13 +72,16 @@ def test_a_sweep_trains_what_is_not_done_and_says_what_failed(sweep, tmp_path, c
     output = capsys.readouterr().out
     assert "2 done, 1 elsewhere" in output
     assert "another process" in output
+    assert "next:" not in output
     assert is_done(blocked)
     assert (trained / "metrics.jsonl").stat().st_mtime_ns == before  # what is done is left alone
 
     monkeypatch.setattr("cascaded.training.fit.training_images", None)  # the data may have moved since
     small = ["--data", "digits", "--max-images", "64", "--width", "2"]  # epochs and batch size are those of the runs
     cli.run(["sweep", *small, "--methods", "cascaded-ce", "--out", str(runs)])
-    assert "1 done" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "1 done" in output
+    assert f"next: {program()} record {runs}\n" in output
 
     with pytest.raises(SystemExit) as ended:
         sweep("--methods", "cascaded-td", "--lam", "0", "--epochs", "2")

@@ -74,6 +74,14 @@ def test_options_that_differ_from_the_run_are_refused_with_both_values(unfinishe
     assert "--resume is runs/mine and --out is runs/other: give one" in output
 
 
+def test_a_run_whose_data_is_not_here_is_refused_with_where_it_is(unfinished, refused):
+    file = unfinished[0] / "config.json"
+    file.write_text(file.read_text().replace('"digits"', '"photos"'))
+    message = "runs/mine/3 was trained on photos, a path that does not exist from here: run this command from the"
+    assert message in refused("train", "--resume", "runs/mine")
+    assert "there is no data set 'photos'" in refused("train", "--data", "photos")
+
+
 def test_what_is_refused_leaves_nothing(refused, tmp_path):
     assert "there is no folder runs/nowhere" in refused("train", "--resume", "runs/nowhere")
     assert "there are 320 training images" in refused("train", "--max-images", "320", "--batch-size", "4000")

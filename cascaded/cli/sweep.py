@@ -118,7 +118,8 @@ def sweep(
     _conclude(_run(jobs, execution, engine, address, num_workers))
     if folds is not None:
         _record_folds(jobs, recording, execution.device)
-        print(f"next: {program()} analyze {shlex.quote(str(out))}")
+    if all(is_done(job.folder) for job in jobs):
+        print(f"next: {program()} {'record' if folds is None else 'analyze'} {shlex.quote(str(out))}")
 
 
 def _record_folds(jobs: Sequence[Job], recording: RecordingConfig, device: str) -> None:

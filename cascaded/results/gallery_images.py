@@ -18,7 +18,7 @@ from cascaded.results.analyzed import Analyzed
 from cascaded.results.galleries import IMAGES, Gallery, gallery_file, read_gallery, thumbnails, write_gallery
 from cascaded.results.tasks import Settings, clean_traces
 from cascaded.traces.store import TraceFile
-from cascaded.training.data import load_split
+from cascaded.training.data import data_of, load_split
 from cascaded.training.runs import read_inputs
 
 
@@ -59,7 +59,8 @@ def find_images(run: Analyzed, trace: TraceFile) -> Images:
     """The images that a trace was recorded from; others are refused."""
     data, split = str(trace.config.data), str(trace.config.split)
     if data == run.config.data:
-        images = load_split(run.config, "train" if split == "validation" else split)
+        with data_of(run.folder, run.config):
+            images = load_split(run.config, "train" if split == "validation" else split)
     else:
         channels, _, size = read_inputs(run.runs[0]).shape
         images = load(data, split, image_size=size, channels=channels)

@@ -13,7 +13,7 @@ from cascaded.data.images import Images
 from cascaded.data.sources import load
 from cascaded.data.split import limited
 from cascaded.errors import InputError, MissingSplitError
-from cascaded.training.data import load_split, split_validation
+from cascaded.training.data import data_of, load_split, split_validation
 from cascaded.training.inputs import describe_shape
 from cascaded.training.load import Trained
 
@@ -85,7 +85,8 @@ def _other_images(run: Trained, data: str, split: str) -> Selection:
 
 def _own_images(run: Trained, split: str) -> Selection:
     try:
-        images = load_split(run.config, split)
+        with data_of(run.folder, run.config):
+            images = load_split(run.config, split)
     except MissingSplitError as error:
         raise MissingSplitError(f"{error}; validation is the part left out of the training images") from error
     return images, torch.arange(len(images))
@@ -96,5 +97,6 @@ def _own_validation(run: Trained) -> Selection:
         raise InputError(
             f"{run.folder} was trained without a validation split: add test images, or train with --val-fraction 0.1"
         )
-    images = load_split(run.config, "train")
+    with data_of(run.folder, run.config):
+        images = load_split(run.config, "train")
     return replace(images, split="validation"), split_validation(run.config, images)[1]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from pathlib import Path
 
 import torch
 from jaxtyping import Int64
@@ -13,7 +15,7 @@ from torch import Tensor
 from cascaded.data.augment import Augment, normalize
 from cascaded.data.images import Images
 from cascaded.data.noise import make_noise
-from cascaded.data.sources import augmentation, load
+from cascaded.data.sources import SOURCES, augmentation, hub_name, load
 from cascaded.data.split import divided, fold, limited
 from cascaded.errors import InputError, MissingSplitError
 from cascaded.training.config import RunConfig
@@ -137,6 +139,30 @@ def load_split(config: RunConfig, split: str) -> Images:
         label_column=config.label_column,
         classes=config.classes or None,
     )
+
+
+@contextmanager
+def data_of(run: Path, config: RunConfig) -> Iterator[None]:
+    """While the data of an existing run is loaded: if its path leads nowhere from here, the error says from where."""
+    try:
+        yield
+    except MissingSplitError:
+        raise
+    except InputError as error:
+        path = Path(config.data).expanduser()
+        if config.data in SOURCES or path.is_absolute() or path.exists():
+            raise
+        way = f"run this command from the folder in which {run} was trained"
+        if _may_be_on_hub(config.data):
+            raise InputError(f"{error}; if it is a path, {way}") from error
+        raise InputError(f"{run} was trained on {config.data}, a path that does not exist from here: {way}") from error
+
+
+def _may_be_on_hub(name: str) -> bool:
+    try:
+        return hub_name(name) is not None
+    except InputError:
+        return False
 
 
 def split_validation(config: RunConfig, images: Images) -> tuple[Int64[Tensor, "train"], Int64[Tensor, "validation"]]:

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -18,13 +18,13 @@ from cascaded.files import from_json
 from cascaded.models.networks import Network
 from cascaded.training import checkpoint
 from cascaded.training.config import DEFAULT_EXECUTION, ExecutionConfig, RunConfig
-from cascaded.training.data import load_batches
+from cascaded.training.data import data_of, load_batches
 from cascaded.training.distributed import Distributed, check_shared, choose_device, join_processes
 from cascaded.training.load import build, load_run, load_weights
 from cascaded.training.log import MetricsLogger, check_tensorboard
 from cascaded.training.method import TD
 from cascaded.training.run_file import made_with
-from cascaded.training.runs import WITH_PARENT, begin, checkpoint_places, enter, last_metrics, locked
+from cascaded.training.runs import WITH_PARENT, begin, checkpoint_places, enter, has_config, last_metrics, locked
 from cascaded.training.trainer import Trainer
 
 
@@ -62,7 +62,8 @@ def train(
                 enter(folder, config, resume)
                 if execution.tensorboard:
                     check_tensorboard()
-            batches = load_batches(config, processes, device)
+            with data_of(folder, config) if resume and has_config(folder) else nullcontext():
+                batches = load_batches(config, processes, device)
             shape, trains_all = batches.images.images.shape[1:], isinstance(config.get_method().loss, TD)
             net = build(config, len(batches.images.classes), shape, training=trains_all).to(device)
             if config.sync_norm:

@@ -8,13 +8,14 @@ A saved network (config.json and model.safetensors, no checkpoints) is read in t
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cascaded.errors import InputError
 from cascaded.files import read_json, sha256, write_json
@@ -22,6 +23,9 @@ from cascaded.progress import readable
 from cascaded.shell import program
 from cascaded.training.config import RunConfig
 from cascaded.training.run_file import CONFIG, WEIGHTS, Inputs, RunFile
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 LOCK = ".lock"
 WITH_PARENT = "CASCADED_WITH_PARENT"
@@ -39,6 +43,9 @@ class LockedError(InputError):
 def locked(folder: Path, seconds: float = 1.0) -> Iterator[None]:
     """Lock a run's folder. The system releases the lock when the process ends, however it ends.
 
+    The file of the lock is removed while it is still held. A process that waited with this file open gets the lock of a
+    file without a name, and takes that of the file in the folder instead.
+
     Args:
         folder: The folder; it is made if there is none.
         seconds: How long to wait for another process.
@@ -49,6 +56,9 @@ def locked(folder: Path, seconds: float = 1.0) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=seconds)  # `is_locked` of another process takes it for a moment
+        while not _is_in_folder(lock):
+            lock.release()
+            lock.acquire(timeout=seconds)
     except Timeout as error:
         raise LockedError(f"another process is working in {folder}: wait for it, or choose another folder") from error
     except OSError as error:
@@ -58,7 +68,21 @@ def locked(folder: Path, seconds: float = 1.0) -> Iterator[None]:
     try:
         yield
     finally:
+        with suppress(OSError):  # the folder cannot be written any more; on Windows, releasing it removes the file
+            if _is_in_folder(lock):
+                os.unlink(lock.lock_file)
         lock.release()
+
+
+def _is_in_folder(lock: BaseFileLock) -> bool:
+    """Whether the file that is locked is still the one in the folder, where other processes look for it."""
+    descriptor = lock._context.lock_file_fd
+    if os.name == "nt" or descriptor is None:  # Windows does not remove open files
+        return True
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(lock.lock_file))
+    except FileNotFoundError:
+        return False
 
 
 def is_locked(folder: Path) -> bool:
