@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from tyro.conf import Positional
+from tyro.conf import DisallowNone, Positional
 
 from cascaded.progress import counted, print_line, wide_console
 from cascaded.shell import help_default
@@ -16,7 +16,7 @@ def export(
     model: Annotated[Positional[str], tyro.conf.arg(metavar="NAME")],
     *,
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")],
-    kernel: Annotated[str | None, help_default("the network's own")] = None,
+    kernel: Annotated[str | None, DisallowNone, help_default("the network's own")] = None,
 ) -> None:
     """Write a trained network as ONNX files, which cascaded.runtime.Runner runs with ONNX Runtime, without torch.
 
