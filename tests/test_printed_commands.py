@@ -18,11 +18,12 @@ from tests.refused import refused
 
 FOLDER = "my images"
 """Relative, with a space: the commands quote it."""
-TRAIN = (
-    f"train --out runs/mine --data '{FOLDER}' --image-size 16 --width 2 --epochs 1 --batch-size 8 --val-fraction 0.3"
-)
+CHECK = f"data check '{FOLDER}'"
+SMALL = "--image-size 16 --width 2 --epochs 1 --batch-size 8 --val-fraction 0.3"
+TRAIN = f"train --data '{FOLDER}' --out runs/mine"
+MODELS = "models runs/mine"
 LATENCY = "latency runs/mine --thresholds 0.9 --batch-sizes 4 --max-images 8"
-CHEAP = {"analyze": ["--epochs", "1", "--draws", "10"]}
+CHEAP = {"analyze": ["--epochs", "1", "--draws", "10"], "train": shlex.split(SMALL)}
 
 
 def write_images(folder):
@@ -59,15 +60,18 @@ def cheap(words):
     """The same command with less work: no network is trained for hours in a test."""
     if words[0] == "reproduce":
         return [*words, "--commands"]
-    return [*words, "--dry-run"] if words[0] == "sweep" else [*words, *CHEAP.get(words[0], [])]
+    if words[0] == "sweep":
+        return [*words, "--dry-run"]
+    own = [f"{FOLDER}/dog/0.png" if word == "IMAGE..." else word for word in words]
+    return [*own, *CHEAP.get(words[0], [])]
 
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    """The output of training, of a benchmark, and of every command that they or the commands after them print."""
+    """The output of the commands of a first hour, and of every command that they or the commands after them print."""
     place, done = tmp_path_factory.mktemp("printed"), {}
     write_images(place / FOLDER)
-    queue = [shlex.split(line) for line in (TRAIN, LATENCY)]
+    queue = [shlex.split(line) for line in (CHECK, TRAIN, MODELS, LATENCY)]
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(place)
         patched.setenv("CASCADED_CACHE", str(place / "cache"))
@@ -83,7 +87,8 @@ def outputs(tmp_path_factory):
 
 
 def test_every_printed_command_works_as_it_is(outputs):
-    assert {"train", "record", "analyze", "report"} <= {words[0] for words in outputs}
+    assert {"train", "record", "analyze", "report", "predict"} <= {words[0] for words in outputs}
+    assert shlex.split(TRAIN) in commands_in(outputs[tuple(shlex.split(CHECK))])
     assert sum(words[0] == "record" for words in outputs) >= 3
 
 
@@ -102,6 +107,6 @@ def test_the_validation_split_is_used_throughout_and_is_named(outputs):
 def test_a_split_that_is_not_there_is_refused_with_the_ways_out():
     message = "has no split 'test', there are train.*validation is the part left out"
     refused(message, printed_by, ["record", "runs", "--split", "test"])
-    printed_by(shlex.split(TRAIN.replace("runs/mine", "none").replace("--val-fraction 0.3", "--val-fraction 0")))
+    printed_by(shlex.split(f"train --data '{FOLDER}' --out none {SMALL.replace('0.3', '0')}"))
     message = "no test split and .* without a validation split: add test images, or train"
     refused(message, printed_by, ["record", "none"])

@@ -311,6 +311,15 @@ def test_without_a_queue_status_and_pause_are_one_sentence(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_queue_that_does_not_stop_is_waited_for_until_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("cascaded.cli.queue.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("cascaded.cli.queue.is_locked", lambda out: True)
+    match = r"is still running after 0 s: look at it with .* reproduce --status --scale smoke --out .*, or end its"
+    with pytest.raises(InputError, match=match):
+        printed(out=tmp_path, pause=True)
+    assert (tmp_path / PAUSE).exists()  # it may stop later
+
+
 def test_the_time_that_is_left_is_that_of_finished_networks_of_the_same_kind(tmp_path):
     def entry(stage, name, kind, state, estimate):
         folder = tmp_path / name

@@ -12,7 +12,7 @@ from cascaded.results.metrics import METRICS
 from cascaded.results.names import display_name
 from cascaded.results.operations import FRACTIONS
 from cascaded.results.registry import ANALYSES
-from cascaded.results.table import COLUMNS, empty, load, read_provenance, results_file, to_table, write
+from cascaded.results.table import COLUMNS, empty, load, read_provenance, results_file, to_table, write, write_csv
 from tests.made_table import made_table
 from tests.refused import refused
 
@@ -80,6 +80,15 @@ def test_load_can_be_restricted_to_some_analyses(tmp_path):
     write(tmp_path, "run_time", made_table("run_time", seeds=(0,)), {})
     write(tmp_path, "speed_accuracy", made_table("speed_accuracy", seeds=(0,)), {})
     assert set(load(tmp_path, "run_time").analysis) == {"run_time"}
+
+
+def test_whole_numbers_have_no_decimal_point_in_a_csv_file(tmp_path):
+    rows = [{"n_items": 12, "steps": 70, "lam": 1, "value": 3.0}, {"n_items": 8, "fold": 2, "value": 0.5}]
+    write_csv(to_table(pd.DataFrame(rows)), tmp_path / "all.csv")
+    text = pd.read_csv(tmp_path / "all.csv", dtype="string", keep_default_na=False)
+    columns = ["n_items", "steps", "fold", "noise_frames", "lam", "value"]
+    assert text[columns].to_numpy().tolist() == [["12", "70", "", "", "1.0", "3.0"], ["8", "", "2", "", "", "0.5"]]
+    assert "draws" not in text
 
 
 def test_other_parquet_files_are_passed_over(tmp_path):

@@ -69,7 +69,7 @@ def analyze(
     from cascaded.results.analyzed import find_analyzed
     from cascaded.results.registry import chosen_analyses
     from cascaded.results.run import run_analysis
-    from cascaded.results.table import find_files, load
+    from cascaded.results.table import find_files, load, write_csv
     from cascaded.results.tasks import Settings
 
     settings = Settings(unsettled_fraction, epochs, draws, seed, metacog_trials, metacog_standardize, human)
@@ -92,7 +92,7 @@ def analyze(
     _print_tables(rows[rows.analysis.isin(names)], names)
     _print_files(runs, analyzed, names)
     if csv is not None:
-        rows.drop(columns="draws").to_csv(csv, index=False)
+        write_csv(rows, csv)
         print_line(wide_console(), f"wrote {csv}")
     if latencies is not None:
         from cascaded.results.latencies import latency_table

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
-from tyro.conf import Positional
+from tyro.conf import DisallowNone, Positional
 
 from cascaded.errors import InputError, MissingSplitError
 from cascaded.progress import counted, print_line, wide_console
@@ -23,9 +23,9 @@ def export(
     model: Annotated[Positional[str], tyro.conf.arg(metavar="NAME")],
     *,
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")],
-    kernel: Annotated[str | None, help_default("the network's own")] = None,
+    kernel: Annotated[str | None, DisallowNone, help_default("the network's own")] = None,
     int8: bool = False,
-    data: Annotated[str | None, help_default("the network's own")] = None,
+    data: Annotated[str | None, DisallowNone, help_default("the network's own")] = None,
 ) -> None:
     """Write a trained network as ONNX files, which cascaded.runtime.Runner runs with ONNX Runtime, without torch.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
-from tyro.conf import Positional
+from tyro.conf import DisallowNone, Positional
 
 from cascaded.cli.usage import check_given
 from cascaded.errors import InputError, at_least, between
@@ -29,9 +29,9 @@ def predict(
     images: Annotated[Positional[tuple[Path, ...]], tyro.conf.arg(metavar="IMAGE...", help_behavior_hint="(required)")],
     *,
     model: str = "cifar10-td0",
-    threshold: Annotated[float | None, help_default("run all steps")] = None,
+    threshold: Annotated[float | None, DisallowNone, help_default("run all steps")] = None,
     top: int = 3,
-    kernel: Annotated[str | None, help_default("the network's own")] = None,
+    kernel: Annotated[str | None, DisallowNone, help_default("the network's own")] = None,
     out: Annotated[Path, help_default("the current folder")] = Path(),
     figure: bool = True,
     json: bool = False,

@@ -16,6 +16,8 @@ from cascaded.training.runs import is_locked
 NEXT = 5
 """How many of the next networks are listed."""
 POLL_SECONDS = 0.2
+PAUSE_SECONDS = 600.0
+"""How long `--pause` waits for a queue to stop."""
 
 
 def show_status(out: Path, where: str, console: Console) -> None:
@@ -61,7 +63,13 @@ def pause_queue(out: Path, where: str, console: Console) -> None:
         raise InputError(f"no queue is running in {out}: {program()} reproduce all {where} starts one")
     (out / PAUSE).touch()
     print_line(console, "the queue is stopping: networks in training save their state")
+    end = time.monotonic() + PAUSE_SECONDS
     while is_locked(out):
+        if time.monotonic() > end:
+            raise InputError(
+                f"the queue in {out} is still running after {minutes(PAUSE_SECONDS)}: look at it with {program()} "
+                f"reproduce --status {where}, or end its process and start it again"
+            )
         time.sleep(POLL_SECONDS)
     (out / PAUSE).unlink(missing_ok=True)  # the queue had just ended
     queue = QueueFile.read(out)

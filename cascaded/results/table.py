@@ -30,6 +30,8 @@ VARIANTS += ["human", "manipulation", "level", "category", "answer"]
 VALUES = ["analysis", "metric", "x", "value", "draws"]
 NUMBERS = ["n_items", "lam", "fold", "steps", "noise_frames", "level", "x", "value"]
 """Floating point, also where they are whole: null is nan. Width, seed and protocol_version are never null."""
+WHOLE = ["n_items", "fold", "steps", "noise_frames"]
+"""Those of them that are whole: a CSV file has them without a decimal point."""
 TYPES = {
     **dict.fromkeys(NUMBERS, pa.float64()),
     **dict.fromkeys(("width", "seed", "protocol_version"), pa.int64()),
@@ -83,6 +85,11 @@ def load(runs: str | PathLike[str] | Iterable[str | PathLike[str]], *analyses: s
         where = shlex.join(map(str, places))
         raise InputError(f"there are no results in {where}: {program()} analyze {where} computes them")
     return _to_pandas(pa.concat_tables([_read(file) for file in files]))
+
+
+def write_csv(rows: pd.DataFrame, file: Path) -> None:
+    """Write the rows of a table as a CSV file, without the draws."""
+    rows.drop(columns="draws").assign(**rows[WHOLE].convert_dtypes()).to_csv(file, index=False)
 
 
 def find_files(places: Iterable[Path]) -> list[Path]:
