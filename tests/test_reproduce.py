@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from cascaded.cli import main as cli
+from cascaded.cli.reproduce import estimates_table
 from cascaded.cli.reproduce import reproduce as command
 from cascaded.errors import InputError
 from cascaded.paper import estimate, published
@@ -19,7 +20,7 @@ from cascaded.paper.experiments import EXPERIMENTS, cascades
 from cascaded.paper.ledger import STATEMENTS
 from cascaded.paper.published import claims_of, read_claims, read_estimates, write_claims
 from cascaded.paper.queue import only_queue, plan, run_queue
-from cascaded.paper.reproduce import Reproduction, results_of, write_results
+from cascaded.paper.reproduce import Reproduction, results_of, table_of, write_results
 from cascaded.paper.scales import SCALES, SMOKE, Stage
 from cascaded.results.names import display_name
 from cascaded.results.table import load
@@ -243,3 +244,13 @@ def test_the_page_of_results_is_made_from_the_committed_tables(tmp_path, monkeyp
     assert script.results_page(claims, captions) == page
     assert {file.name for file in tmp_path.iterdir()} == {file.name for file in (ROOT / "docs/results").glob("*.svg")}
     assert len(page.split()) < 2000
+
+
+@pytest.mark.parametrize("name", ["alpha", "human", "deadline"])
+def test_no_two_rows_of_a_printed_table_have_the_same_words(name):
+    work = Reproduction(EXPERIMENTS[name], SCALES["laptop"], Path("out"), source=ROOT / "results" / "laptop-0.2")
+    printed = estimates_table(table_of(results_of(work), work.experiment), name)
+    *words, _, intervals, _, over = ([str(cell) for cell in column.cells] for column in printed.columns)
+    rows = list(zip(*words, strict=True))
+    assert len(rows) == len(set(rows)) > 4
+    assert [each == "-" for each in intervals] == [each == "-" for each in over]

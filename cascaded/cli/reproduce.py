@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
 from collections.abc import Sequence
@@ -210,20 +211,23 @@ def estimates_table(rows: pd.DataFrame, title: str) -> Table:
     from cascaded.results.metrics import METRICS
     from cascaded.results.names import display_name
 
-    variants = ("noise", "measure", "rule", "detector", "reads", "split", "time")
+    variants = ["noise", "measure", "rule", "detector", "reads", "split", "time"]
+    variants += [name for name in ("kernel", "unit") if rows[name].nunique() > 1]
     lines = []
     for row in rows.to_dict("records"):
         metric = METRICS[row["metric"]]
         about = [str(row[name]) for name in variants if isinstance(row[name], str)]
+        low, high = (metric.format(row[name]) for name in ("low", "high"))
+        has_interval = math.isfinite(row["low"])
         lines.append(
             {
                 "data": row["data"],
                 "network": display_name(row["method"], row["lam"], row["schedule"], row["noise"]),
                 "metric": ", ".join([metric.label, *about]),
                 "here": metric.format(row["value"]),
-                "95 % interval": f"{metric.format(row['low'])} to {metric.format(row['high'])}",
+                "95 % interval": f"{low} to {high}" if has_interval else "-",
                 "paper": metric.format(row["paper"]),
-                "interval over": f"{row['interval_over']} ({counted(row['n_seeds'], 'seed')})",
+                "interval over": f"{row['interval_over']} ({counted(row['n_seeds'], 'seed')})" if has_interval else "-",
             }
         )
     return table(lines, title, ("here", "paper"))

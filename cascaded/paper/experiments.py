@@ -188,6 +188,7 @@ SPEED, COSTS, HALF = ("speed_accuracy",), ("area", "cost_to_95", *FRACTIONS), ("
 AUROC, MEAN = ("auroc", "fpr95"), "ood_data == 'mean'"
 CURVES, STEPS = (figures.speed_accuracy,), figures.accuracy_per_step
 BESIDE_PEOPLE = (figures.human_curves, figures.human_fit, figures.human_categories)
+BY_DEADLINE = "manipulation == 'noise+blur+color' and level.isna() and rule != 'threshold' and unit != 'operations'"
 LIKENESS = ("fit_error", "curve_correlation", "category_correlation", "confusion_similarity_late")
 TYPICALITY = (figures.prototypicality, figures.latency_by_decile)
 
@@ -231,7 +232,7 @@ _ALL = (
     Experiment("depth", DEPTHS, (COARSE,), SPEED, ("accuracy", "area"), "rule != 'deadline'"),
     Experiment("strong", STRONG, (COARSE, SERIAL), SPEED, ("accuracy", "area"), "rule != 'deadline'", (STEPS,), True),
     *(
-        Experiment(name, networks, human_recordings(), ("human",), LIKENESS, "level.isna()", BESIDE_PEOPLE)
+        Experiment(name, networks, human_recordings(), ("human",), LIKENESS, BY_DEADLINE, BESIDE_PEOPLE)
         for name, networks in (("human", eight("cifar10")), ("human-augmented", AS_SHOWN))
     ),
     Experiment("run-time", cascades(*SETS), (), ("run_time",), ("training_hours",)),
