@@ -13,7 +13,15 @@ PACKAGE = Path(__file__).parent.parent / "cascaded"
 
 CHECKED_BY_HAND = {
     *("analysis.curves", "analysis.metacog", "analysis.prototypes", "analysis.ranks", "analysis.statistics"),
-    *("cascade.network", "cascade.readout", "hub.pretrained", "losses", "runtime.early_exit", "runtime.runner"),
+    *(
+        "cascade.network",
+        "cascade.readout",
+        "hub.pretrained",
+        "losses",
+        "runtime.early_exit",
+        "runtime.export",
+        "runtime.runner",
+    ),
     *("analysis.places", "data.augment", "data.frames", "data.human", "data.images", "data.noise", "data.sheet"),
     *("models.unet", "traces.trace", "training.load"),
 }

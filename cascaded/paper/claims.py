@@ -59,9 +59,11 @@ def _measurements(claim: Claim, df: pd.DataFrame) -> Iterator[dict[str, Any]]:
     if rows.empty:
         return
     alike = [name for name in dict.fromkeys([*SETTING, "config", "width", "train_noise"]) if name not in claim.across]
-    for _, group in rows.groupby(alike, dropna=False):
-        others = [None] if claim.b is None else _conditions(claim, _query(group, claim.b))
-        for a in _conditions(claim, _query(group, claim.a)):
+    setting = rows.groupby(alike, dropna=False).ngroup()
+    first, second = _query(rows, claim.a), None if claim.b is None else _query(rows, claim.b)
+    for number, group in first.groupby(setting):
+        others = [None] if second is None else _conditions(claim, second[setting[second.index] == number])
+        for a in _conditions(claim, group):
             for b in others:
                 if row := _measurement(claim, a, b):
                     yield row
@@ -193,8 +195,7 @@ def _name(row: pd.Series) -> str:
 def _paper(claim: Claim, first: pd.Series, factor: float) -> dict[str, Any]:
     """The paper's effect: the same queries on its own values. Its text can be ambiguous: then there are two."""
     nothing = {"paper": math.nan, "paper_alternative": math.nan, "paper_data": ""}
-    values = load_values()
-    one, other = (_effects_in_paper(claim, first, values.assign(value=each)) for each in readings(values))
+    one, other = _effects_in_paper(claim, first)
     if one.empty:
         return nothing
     same = one.index == in_paper(first["data"])
@@ -203,16 +204,18 @@ def _paper(claim: Claim, first: pd.Series, factor: float) -> dict[str, Any]:
     return {**nothing, **found, **({} if one[data] == other[data] else {"paper_alternative": factor * other[data]})}
 
 
-def _effects_in_paper(claim: Claim, first: pd.Series, values: pd.DataFrame) -> pd.Series:
-    """The effect of networks with the same lambda, by data."""
+def _effects_in_paper(claim: Claim, first: pd.Series) -> list[pd.Series]:
+    """The effect of networks with the same lambda by data, as we read the paper and with the other reading."""
+    values = load_values()
     values = values.reindex(columns=[*dict.fromkeys([*values.columns, *TABLE])])  # it has fewer columns than a query
     values = _query(values[values["metric"] == (claim.paper_metric or claim.metric)], claim.where)
     a = _query(values, claim.a)
-    a = a[a["lam"].eq(first["lam"]) | (a["lam"].isna() & pd.isna(first["lam"]))].set_index("data")["value"]
+    a = a[a["lam"].eq(first["lam"]) | (a["lam"].isna() & pd.isna(first["lam"]))]
     if claim.b is None or claim.paper_metric:
-        return a
-    b = _query(values, claim.b).set_index("data")["value"]
-    return (a / b - 1 if claim.relative else a - b).dropna()
+        return [*readings(a.set_index("data"))]
+    b = _query(values, claim.b)
+    pairs = zip(*(readings(each.set_index("data")) for each in (a, b)), strict=True)
+    return [(one / other - 1 if claim.relative else one - other).dropna() for one, other in pairs]
 
 
 def _not_measured(claim: str) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from cascaded.cascade.convert.code import Take
-from cascaded.cascade.convert.graph import batch_axis, shape_at, value
+from cascaded.cascade.convert.code import Delay, Take
+from cascaded.cascade.convert.graph import batch_axis, op_name, shape_at, value
 from cascaded.cascade.convert.segments import Plan, Segment
 from cascaded.cascade.convert.state import GraphState
 from cascaded.cascade.convert.step import Stepper
@@ -104,6 +104,19 @@ class Lines:
         """The stack that contains the last value of a node, and its position there."""
         places = ((number, stack.index(node)) for number, stack in enumerate(self.stacks) if node in stack)
         return next(places, None)
+
+    @cached_property
+    def sums(self) -> dict[fx.Node, tuple[fx.Node, fx.Node]]:
+        """By what they give, the operands of segments that are nothing but the sum of a value and a delayed value."""
+        found = {}
+        for segment in self.plan.moving if self.kernel.only_lags else ():
+            takes = {take.delay: take.source for take in segment.takes}
+            is_add = [op_name(node) for node in segment.nodes] == ["add"] and not segment.nodes[0].kwargs
+            if is_add and set(takes) == {Delay.NONE, Delay.BRANCH} and len(segment.takes) == 2:
+                z, b = takes[Delay.NONE], takes[Delay.BRANCH]
+                if value(z).shape == value(b).shape and not {z, b} & set(self.constants):
+                    found[segment.gives[0]] = z, b
+        return found
 
     def stack_shape(self, number: int) -> Shape:
         """The shape of a stack: the batch is the second axis."""

@@ -11,7 +11,7 @@ from torch import Tensor, fx
 
 from cascaded.cascade.convert.alike import Alike
 from cascaded.cascade.convert.code import Delay, Take
-from cascaded.cascade.convert.graph import batch_axis, op_name, value
+from cascaded.cascade.convert.graph import batch_axis, value
 from cascaded.cascade.convert.segments import Segment
 from cascaded.runtime.converted.lines import Lines
 from cascaded.runtime.converted.segment import write_segment
@@ -174,24 +174,13 @@ class StepWriter:
 
     def _chain(self, segment: Segment) -> list[tuple[fx.Node, Segment]]:
         """Segments z1 = z0 + b1, z2 = z1 + b2, ... from one on, each with its delayed operand, a row of a stack."""
-        following = {z: (b, each) for each in self.lines.plan.moving for z, b in self._sum(each)}
-        chain, operands = [], self._sum(segment)
-        z = operands[0][0] if operands else None
+        sums = {node: (z, b) for node, (z, b) in self.lines.sums.items() if isinstance(self.now.get(b), Row)}
+        following = {z: (b, self.lines.segments[node]) for node, (z, b) in sums.items()}
+        chain, (z, _) = [], sums.get(segment.gives[0], (None, None))
         while z in following and self.at.is_computed(following[z][1]):
             chain.append(following[z])
             z = following[z][1].gives[0]
         return chain
-
-    def _sum(self, segment: Segment) -> list[tuple[fx.Node, fx.Node]]:
-        """The operands, if a segment is nothing but the sum of a value and a delayed row of a stack."""
-        takes = {take.delay: take.source for take in segment.takes}
-        if [op_name(node) for node in segment.nodes] != ["add"] or any(node.kwargs for node in segment.nodes):
-            return []
-        if set(takes) != {Delay.NONE, Delay.BRANCH} or len(segment.takes) > 2 or not self.lines.kernel.only_lags:
-            return []
-        z, b = takes[Delay.NONE], takes[Delay.BRANCH]
-        same = value(z).shape == value(b).shape and not {z, b} & set(self.lines.constants)
-        return [(z, b)] if same and isinstance(self.now.get(b), Row) else []
 
     def _write_sums(self, chain: list[tuple[fx.Node, Segment]]) -> None:
         """All sums of a chain in one operation."""
