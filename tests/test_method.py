@@ -14,7 +14,7 @@ from tests.refused import refused
     ("name", "schedule", "heads", "loss"),
     [
         ("serial-ce", "serial", "shared", CE()),
-        ("serial-td", "serial", "shared", TD(0.0)),
+        ("serial-td", "serial", "shared", TD(1.0)),
         ("serial-td-multihead", "serial", "per_step", TD(1.0)),
         ("shallow-deep", "serial", "shallow_deep", TD(1.0)),
         ("cascaded-ce", "cascaded", "shared", CE()),

@@ -70,7 +70,7 @@ METHODS: dict[str, Method] = {
     "cascaded-td": Method("cascaded", "shared", TD(0.0)),
     "cascaded-td-multihead": Method("cascaded", "per_step", TD(0.0)),
     "cascaded-ce": Method("cascaded", "shared", CE()),
-    "serial-td": Method("serial", "shared", TD(0.0)),
+    "serial-td": Method("serial", "shared", TD(1.0)),
     "serial-td-multihead": Method("serial", "per_step", TD(1.0)),
     "serial-ce": Method("serial", "shared", CE()),
     "shallow-deep": Method("serial", "shallow_deep", TD(1.0)),
