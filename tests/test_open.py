@@ -15,7 +15,7 @@ import torch
 
 from cascaded.data import SOURCES, load
 from cascaded.data.columns import Columns
-from cascaded.data.open import locate, stream_parquet
+from cascaded.data.open import Hub, locate, stream_parquet
 from cascaded.errors import InputError
 from tests.pictures import encoded, evil_pickle, own_places, parquet_file, picture  # noqa: F401
 from tests.refused import refused
@@ -139,10 +139,13 @@ def test_the_hub_is_read_once_for_each_version_and_its_cached_images_are_used_wh
         load("someone/letters", image_size=4)
 
 
-def test_validation_and_test_images_from_one_split_differ(hub):
+def test_validation_and_test_images_of_out_of_distribution_data_differ(hub):
     validation, test = (load("tinyimagenet-resize", split) for split in ("validation", "test"))
-    assert validation.indices.tolist() == [0, 2, 4, 6, 8]
-    assert test.indices.tolist() == [1, 3, 5, 7, 9]
+    assert validation.indices.tolist() == [0]  # every tenth: the hub has them sorted by class
+    assert test.indices.tolist() == [*range(10)]
+    for name, splits in (("tinyimagenet-crop", ["train", "valid"]), ("svhn", ["train", "test"])):
+        assert [SOURCES[name].splits[split].split for split in ("validation", "test")] == splits
+    assert SOURCES["svhn"].splits["validation"].rows == slice(None)  # all of them, as in the paper
     halves = [SOURCES["lsun-crop"].splits[split].rows for split in ("validation", "test")]
     assert [len(range(*half.indices(10_000))) for half in halves] == [5000, 5000]
     assert not set(range(*halves[0].indices(10_000))) & set(range(*halves[1].indices(10_000)))
@@ -158,7 +161,9 @@ def test_local_files_come_before_the_hub(hub, tmp_path, monkeypatch):
         return [row.index for row in locate(SOURCES["tinyimagenet-crop"], split).open(Columns()).rows()]
 
     parquet_file(tmp_path / "data" / "tinyimagenet" / "validation-0.parquet", PNGS, [0, 1] * 3, ["x", "y"])
-    assert (rows("validation"), rows("test")) == ([0, 2, 4], [1, 3, 5])  # a copy of the hub's files counts as the hub's
+    assert isinstance(locate(SOURCES["tinyimagenet-crop"], "validation"), Hub)  # these are the hub's test images
+    parquet_file(tmp_path / "data" / "tinyimagenet" / "train-0.parquet", PNGS, [0, 1] * 3, ["x", "y"])
+    assert (rows("validation"), rows("test")) == ([0], list(range(6)))  # a copy of the hub's files counts as the hub's
     parquet_file(tmp_path / "data" / "tinyimagenet" / "test-0.parquet", PNGS, [0, 1] * 3, ["x", "y"])
     assert rows("validation") == rows("test") == list(range(6))  # a file for each
 

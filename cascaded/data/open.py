@@ -167,10 +167,11 @@ def locate(source: Source, split: str) -> Location:
 def locate_named(source: Source, split: str) -> Location:
     """A split of a source that has a name."""
     files, part = local_splits(source), source.splits.get(split)
-    # a file of this very name, else the part of the source's own split, else a synonym
-    candidates = [(split, part.rows if part and is_shared(source, split, files) else ALL)]
-    candidates += [(match_split(part.split, files), part.rows)] if part else []
-    for name, rows in [*candidates, (match_split(split, files), ALL)]:
+    own = [] if part is None else [(match_split(part.split, files), part.rows)]
+    # a file of this very name, unless it serves another split; else the part of the source's own split; else a synonym
+    shared = part is not None and is_shared(source, split, files)
+    candidates = own if shared else [(split, ALL), *own, (match_split(split, files), ALL)]
+    for name, rows in candidates:
         if name in files:
             return parquet(files, name, rows)
     if part is None:
@@ -185,7 +186,7 @@ def locate_named(source: Source, split: str) -> Location:
 
 
 def is_shared(source: Source, split: str, files: Iterable[str]) -> bool:
-    """Whether a file serves another split as well, so that each may take its own rows only."""
+    """Whether the file of this name serves another split, so that each must take its own part only."""
     others = {name: part for name, part in source.splits.items() if name != split and name not in files}
     return any(match_split(part.split, files) == split for part in others.values())
 
