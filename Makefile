@@ -36,7 +36,7 @@ browser: setup  ## find a Chromium for the tests that open pages in one, or inst
 demo: setup  ## evaluate the shipped networks on photographs, train a small one, write a page (three minutes)
 	$(BIN)/cascaded demo
 
-test: lint  ## lint, type-check and run the tests (about five minutes on two cores)
+test: lint  ## lint, type-check and run the tests (five to nine minutes on two cores)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal
 
 fuzz: setup  ## read 12,600 damaged files of every kind (about three minutes; not part of make test)
