@@ -135,7 +135,7 @@ SCRATCH = tuple(replace(network, from_scratch=True) for network in cascades("cif
 STRONG_CE = Network("cascaded-ce", recipe="strong")
 STRONG = (
     STRONG_CE,
-    Network("cascaded-td", 0.0, recipe="strong", changes=(("epochs", 7), ("lr", 0.05)), start=STRONG_CE),
+    Network("cascaded-td", 0.0, recipe="strong", changes=(("epochs", 6), ("lr", 0.05)), start=STRONG_CE),
 )
 MULTIHEAD = tuple(Network("serial-td-multihead", 1.0, data) for data in SETS)
 SIX = (

@@ -207,7 +207,7 @@ RECIPES: dict[str, RunConfig] = {
     "strong": RunConfig(
         width=32,
         pool=False,
-        epochs=45,
+        epochs=36,
         lr=0.2,
         decay_norms=False,
         lr_schedule="one-cycle",
