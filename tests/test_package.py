@@ -18,7 +18,7 @@ ROOMS = [  # each imports from those before it alone
 
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
-    "cascade": 3_000,
+    "cascade": 3_040,
     "models": 570,
     "losses": 200,
     "data": 1_860,

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 
-from cascaded.cascade.film import SETTLED, Film, join, layout
+from cascaded.cascade.film import SETTLED, Film, join
+from cascaded.cascade.fused import add_relu, prepend
 from cascaded.cascade.kernels import Kernel, Line
 from cascaded.cascade.norm import TimeBatchNorm
 from cascaded.errors import InputError
@@ -66,10 +67,6 @@ class Block(nn.Module):
     def join(self, z: Film, arrived: Film) -> Film:
         """Join the path without delay with what has arrived from the branch."""
 
-    @abstractmethod
-    def empty_branch(self, z: Film) -> Film:
-        """Zeros, in place of a branch that has not been computed yet."""
-
     def join_now(self, z: Film, arrived: Film) -> Film:
         """The join and the layers after it."""
         return self.after(self.join(z, arrived))
@@ -83,9 +80,9 @@ class Block(nn.Module):
         """The block on its final input, without delay."""
         return self.join_now(z, self.branch(replace(z, start=SETTLED)))
 
+    @abstractmethod
     def skip_only(self, z: Film) -> Film:
         """The block before its branch contributes: the path without delay only."""
-        return self.join_now(z, self.empty_branch(z))
 
 
 class ResidualBlock(Block):
@@ -97,10 +94,10 @@ class ResidualBlock(Block):
         self.skip = skip
 
     def join(self, z: Film, arrived: Film) -> Film:
-        return join(z.map(self.skip), arrived, lambda skip, residual: torch.relu_(skip + residual))
+        return z.map(lambda x: add_relu(self.skip(x), arrived.frames, z.batch))
 
-    def empty_branch(self, z: Film) -> Film:
-        return z.map(lambda x: x.new_zeros(()).expand(len(x), 1, 1, 1))
+    def skip_only(self, z: Film) -> Film:
+        return z.map(lambda x: torch.relu(self.skip(x)))
 
 
 class DenseBlock(Block):
@@ -113,8 +110,9 @@ class DenseBlock(Block):
     def join(self, z: Film, arrived: Film) -> Film:
         return join(z, arrived, lambda old, new: torch.cat([new, old], dim=1))
 
-    def empty_branch(self, z: Film) -> Film:
-        return z.map(lambda x: x.new_zeros(()).expand(len(x), self.growth, *x.shape[2:]))
+    def skip_only(self, z: Film) -> Film:
+        zeros = z.map(lambda x: x.new_zeros(()).expand(len(x), self.growth, *x.shape[2:]))
+        return self.join_now(z, zeros)
 
 
 def check_norms(
@@ -161,8 +159,6 @@ def _one_late(branch: Layers, z: Film, seen: Tensor) -> Film:
     F of the last step is computed when, and only if, there is a next one.
     """
     before = branch(Film(seen, len(seen), steps=1, start=z.start - 1, copies=z.batch // len(seen))).frames
-    before = before.expand(z.batch, -1, -1, -1)
     if z.steps == 1:
-        return replace(z, frames=before)
-    later = branch(z.first(z.steps - 1)).frames
-    return replace(z, frames=torch.cat([before.contiguous(memory_format=layout(later)), later]))
+        return replace(z, frames=before.expand(z.batch, *before.shape[1:]))
+    return replace(z, frames=prepend(before, branch(z.first(z.steps - 1)).frames, z.batch))

@@ -48,7 +48,9 @@ class Film:
 
     def first(self, steps: int) -> Film:
         """The film up to and including its first `steps` steps."""
-        return replace(self, frames=self.frames[: steps * self.batch], steps=steps)
+        # no slice where nothing is cut: its gradient would be copied
+        frames = self.frames if steps >= self.num_frames else self.frames[: steps * self.batch]
+        return replace(self, frames=frames, steps=steps)
 
     def last(self) -> Shaped[Tensor, "batch *rest"]:
         """The last frame, which is repeated."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from cascaded.cascade.film import REST, SETTLED, Film
+from cascaded.cascade.fused import norm_steps
 from cascaded.cascade.sync_norm import batch_norm_across, processes
 from cascaded.errors import InputError
 
@@ -64,36 +65,33 @@ class TimeBatchNorm(nn.Module):
 
     def forward(self, film: Film) -> Film:
         film = film.hold(min(film.steps, self._distinct(film)))
-        normed = self._by_batch(film) if self.training else self._by_history(film)
-        return replace(film, frames=torch.cat(normed) if len(normed) > 1 else normed[0])
+        return replace(film, frames=self._by_batch(film) if self.training else self._by_history(film))
 
-    def _by_history(self, film: Film) -> list[Tensor]:
+    def _by_history(self, film: Film) -> Tensor:
         last, normed = len(self.running_mean) - 1, []
         for row, frame in enumerate(film.frames.split(film.batch), start=film.start):
             known = min(row, last)
             normed.append(self._norm(frame, self.running_mean[known], self.running_var[known], row))
-        return normed
+        return _put_together(normed)
 
-    def _by_batch(self, film: Film) -> list[Tensor]:
+    def _by_batch(self, film: Film) -> Tensor:
         self._check_countable(film)
-        frames = film.frames.split(film.batch)
+        frames, counted = film.frames, film.frames[: film.batch, 0].numel()
+        affine = self._affine(range(film.start, film.start + film.num_frames))
+        if self.shared and film.copies == 1:  # copies are the same in every process
+            each, means, variances = batch_norm_across(frames.split(film.batch), *affine, self.eps)
+            self._track(film, means, variances, counted * processes(shared=True))
+            return _put_together(each)
         if film.start == REST:
             # maps are constant but for their borders, so that a mean's rounding error is not small beside their
             # deviation: torch sums channels-last maps in single precision, others in double
-            frames = [film.frames.contiguous()]
-        if film.copies > 1:
-            frames = [torch.cat([x, x]) for x in frames]  # even where a map is one pixel there are now two values
-        means, variances = self.running_mean.new_zeros(2, film.num_frames, self.channels)
-        rows = range(film.start, film.start + film.num_frames)
-        counted = frames[0][:, 0].numel()
-        if self.shared and film.copies == 1:  # copies are the same in every process
-            normed, means, variances = batch_norm_across(frames, *self._affine(rows), self.eps)
-            counted *= processes(shared=True)
-        else:
-            # torch leaves the batch's own statistics behind in the buffers it is handed: momentum is 1 there
-            normed = [self._norm(*each) for each in zip(frames, means, variances, rows, strict=True)]
-        self._track(film, means, variances, counted)
-        return [x[: film.batch] for x in normed] if film.copies > 1 else normed
+            frames = frames.contiguous()
+        copies = min(film.copies, 2)
+        if copies > 1:  # even where a map is one pixel there are now two values
+            frames = torch.cat([copy for x in frames.split(film.batch) for copy in (x, x)])
+        normed, means, variances = norm_steps(frames, *affine, self.eps)
+        self._track(film, means, variances, counted * copies)
+        return normed if copies == 1 else normed.unflatten(0, (-1, copies * film.batch))[:, : film.batch].flatten(0, 1)
 
     def keep_final_statistics(self) -> None:
         """Drop the statistics of all steps but the last one, which are then used at every step."""
@@ -110,13 +108,15 @@ class TimeBatchNorm(nn.Module):
 
     def _affine(self, rows: range) -> tuple[Tensor, Tensor]:
         """Weight and bias of each of these steps."""
+        if len(self.weight) == 1:
+            return self.weight.expand(len(rows), -1), self.bias.expand(len(rows), -1)
         known = [min(row, len(self.weight) - 1) for row in rows]
         return self.weight[known], self.bias[known]
 
     def _norm(self, x: Tensor, mean: Tensor, var: Tensor, row: int) -> Tensor:
         row = min(row, len(self.weight) - 1)
         return torch.batch_norm(
-            x, self.weight[row], self.bias[row], mean, var, self.training, 1.0, self.eps, torch.backends.cudnn.enabled
+            x, self.weight[row], self.bias[row], mean, var, False, 1.0, self.eps, torch.backends.cudnn.enabled
         )
 
     def _distinct(self, film: Film) -> int:
@@ -140,14 +140,16 @@ class TimeBatchNorm(nn.Module):
         if counted != stood_for:  # torch's variances are unbiased, for the number of values it has seen
             variances = variances * ((counted - 1) / counted * stood_for / (stood_for - 1))
         rows = self._rows(film)
-        held = torch.arange(film.steps, device=means.device).clamp_(max=film.num_frames - 1)
         self.batches[rows] += 1
+        if film.steps > film.num_frames:
+            held = torch.arange(film.steps, device=means.device).clamp_(max=film.num_frames - 1)
+            means, variances = means[held], variances[held]
         if self.momentum is None:
             factor = self.batches[rows].to(means.dtype).reciprocal().unsqueeze(1)
         else:
             factor = self.momentum
-        self.running_mean[rows] = torch.lerp(self.running_mean[rows], means[held], factor)
-        self.running_var[rows] = torch.lerp(self.running_var[rows], variances[held], factor)
+        self.running_mean[rows] = torch.lerp(self.running_mean[rows], means, factor)
+        self.running_var[rows] = torch.lerp(self.running_var[rows], variances, factor)
 
     def _rows(self, film: Film) -> slice:
         """The rows of a film's steps; missing ones are added."""
@@ -176,6 +178,10 @@ class TimeBatchNorm(nn.Module):
                 own = getattr(self, name)
                 setattr(self, name, own.new_zeros(len(stored), *own.shape[1:]))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+def _put_together(frames: list[Tensor]) -> Tensor:
+    return torch.cat(frames) if len(frames) > 1 else frames[0]
 
 
 def steady(module: nn.Module, step: int) -> bool:
