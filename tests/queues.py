@@ -31,6 +31,7 @@ TINY = replace(
     max_images=20,
     fine_steps=12,
     validation_images=20,
+    claim_draws=300,
 )
 
 

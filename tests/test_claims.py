@@ -13,6 +13,7 @@ from cascaded.paper.experiments import EXPERIMENTS as KNOWN
 from cascaded.paper.ledger import CLAIMS, EXPERIMENTS, STATEMENTS
 from cascaded.paper.values import load_values
 from cascaded.results.metrics import METRICS
+from cascaded.results.registry import ANALYSES
 from cascaded.results.run import run_analyses
 from cascaded.results.table import COLUMNS, load, to_table
 from tests.made_traces import made_run, made_trace
@@ -354,6 +355,19 @@ def test_every_claim_has_a_row_whatever_was_measured():
     assert {claim.claim for claim in CLAIMS} == set(STATEMENTS) == set(EXPERIMENTS)
     assert {claim.metric for claim in CLAIMS} <= set(METRICS)
     assert {name for names in EXPERIMENTS.values() for name in names} <= set(KNOWN)
+
+
+def test_the_numbers_that_claims_are_about_have_more_draws():
+    about = {(name, claim.metric) for claim in CLAIMS if not claim.at_every_x for name in analyses_of(claim)}
+    assert about - {("run_time", "training_hours")} == {  # which has no draws
+        (name, metric) for name, analysis in ANALYSES.items() for metric in analysis.claimed
+    }
+
+
+def analyses_of(claim):
+    """The analyses that a claim names; the only one with its metric where it names none."""
+    named = [name for name in ANALYSES if f"analysis == '{name}'" in claim.where]
+    return named or [name for name, analysis in ANALYSES.items() if claim.metric in analysis.claimed]
 
 
 def test_every_number_of_the_paper_has_the_columns_of_the_table():

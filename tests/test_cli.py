@@ -165,6 +165,7 @@ WRONG = [
     ("analyze run --unsettled-fraction 2", "--unsettled-fraction is 2.0: give 0 or more"),
     ("analyze run --seed -1", "--seed is -1: give 0 or more"),
     ("analyze run --draws 1", "--draws 1: give at least 1 and 2"),
+    ("analyze run --claim-draws 100", "--claim-draws is 100 and --draws 200: give at least as many, or leave it out"),
     ("report nowhere", "nowhere does not exist: give the folder of a run, or one above it"),
     ("report run -o photo.png", "--out is photo.png, which is a file: give a folder"),
     ("report run -o mine", "was not made by cascaded report: choose another --out, or move it away"),

@@ -15,6 +15,7 @@ from multiprocessing import Value
 import pytest
 
 from cascaded import files
+from cascaded.analysis.rows import DRAWS
 from cascaded.cli.reproduce import reproduce as command
 from cascaded.errors import InputError
 from cascaded.paper.published import read_estimates
@@ -144,6 +145,12 @@ def test_keep_weights(kept):
     assert (fold / "model.safetensors").exists()
     assert not (fold / "traces").exists()
     assert weights_digest(folder_of(kept / "weights", TD)) == weights_digest(folder_of(kept / "traces", TD))
+
+
+def test_numbers_that_claims_are_about_have_more_draws(kept):
+    lengths = load(kept / "weights").query("metric in ('accuracy', 'cost_to_95') and x.isna()")
+    assert set(lengths.draws[lengths.metric == "accuracy"].map(len)) == {TINY.claim_draws}
+    assert set(lengths.draws[lengths.metric == "cost_to_95"].map(len)) == {DRAWS}
 
 
 def test_keep_traces(kept):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 
 import cascaded
@@ -16,6 +17,7 @@ from cascaded.cli import main as cli
 from cascaded.errors import InputError
 from cascaded.results import analyzed, tasks
 from cascaded.results.analyzed import find_analyzed
+from cascaded.results.compare import differences, estimates
 from cascaded.results.galleries import read_galleries
 from cascaded.results.registry import missing_recordings
 from cascaded.results.run import run_analyses
@@ -147,6 +149,65 @@ def test_results_of_deleted_traces_stay_until_the_weights_change(tmp_path, chang
     after = load(folder)
     assert_frame_equal(after[after.steps == 6], before)
     assert set(after.steps) == ({4, 6} if change == "new trace" else {6})
+
+
+def claimed_run(folder):
+    """A run whose traces give rows of every analysis with claims but taxonomic compliance."""
+    other = {f"other-{k}": v for k, v in splits(data="svhn", in_distribution=False, items=12).items()}
+    own = splits(embeddings=True, items=12)
+    return made_run(folder, {**own, **other, "n": noisy_trace(), "t": noisy_trace("transient", frames=2)})
+
+
+def test_numbers_that_claims_are_about_have_more_draws_and_the_first_of_them_are_those_of_all(tmp_path):
+    few, many = claimed_run(tmp_path / "few"), claimed_run(tmp_path / "many")
+    run_analyses([few], settings=FEW)
+    run_analyses([many], settings=replace(FEW, claim_draws=9))
+    one, other = load(few).drop(columns="run"), load(many).drop(columns="run")
+    lengths = other.draws.map(len, na_action="ignore")
+    more = other[lengths == 9].groupby("analysis").metric.agg(set).to_dict()
+    assert more == {
+        "speed_accuracy": {"accuracy", "area", "area_above_deadline", "cost_to_accuracy_50"},
+        "prototypicality": {"rho", "rho_p"},
+        "persistent_noise": {"accuracy"},
+        "transient_noise": {"dip"},
+        "learned_stopper": {"area_above_deadline"},
+        "out_of_distribution": {"auroc", "fpr95", "auroc_gain"},
+    }
+    assert set(lengths.dropna()) == {5, 9}
+    assert set(lengths[other.x.notna()].dropna()) == {5}
+    assert_frame_equal(one, other.assign(draws=other.draws.map(lambda each: each[:5], na_action="ignore")))
+
+
+def test_more_draws_for_claims_are_computed_from_the_same_traces_and_other_analyses_stay(tmp_path, monkeypatch):
+    folder = made_run(tmp_path / "0", {"a": made_trace()})
+    run_analyses([folder], ["speed_accuracy", "selection_latency"], FEW)
+    before = read_provenance(results_file(folder, "selection_latency"))
+    calls = computed(monkeypatch)
+    run_analyses([folder], ["speed_accuracy", "selection_latency"], replace(FEW, claim_draws=9))
+    assert calls == ["speed_accuracy"]
+    assert load(folder, "speed_accuracy").draws.map(len, na_action="ignore").max() == 9
+    assert read_provenance(results_file(folder, "selection_latency")) == before
+    run_analyses([folder], ["speed_accuracy"], replace(FEW, claim_draws=5))  # as many as others: no other setting
+    assert read_provenance(results_file(folder, "speed_accuracy"))["settings"] == {"draws": 5, "seed": 0}
+
+
+def test_numbers_with_more_and_fewer_draws_are_compared_on_those_that_both_have(tmp_path):
+    settings = {"cascaded-ce": FEW, "cascaded-td": replace(FEW, claim_draws=50)}
+    for method, each in settings.items():
+        trace = made_trace(seed=1, good=3 if method == "cascaded-td" else 2)
+        lam = 0.0 if method == "cascaded-td" else None
+        folder = made_run(tmp_path / method, {"a": trace}, method=method, lam=lam)
+        run_analyses([folder], ["speed_accuracy"], each)
+    df = load(tmp_path)
+    (row,) = differences(df[df.metric == "accuracy"]).to_dict("records")
+    a, b = (df[(df.metric == "accuracy") & (df.method == row[f"method_{side}"])].iloc[0] for side in "ab")
+    n = min(len(a.draws), len(b.draws))
+    assert n == 5
+    assert_allclose((row["low"], row["high"]), np.quantile(a.draws[:n] - b.draws[:n], [0.025, 0.975]))
+    (one,) = estimates(df[(df.metric == "accuracy") & (df.method == "cascaded-td")]).to_dict("records")
+    (td,) = df[(df.metric == "accuracy") & (df.method == "cascaded-td")].draws
+    assert len(td) == 50
+    assert_allclose((one["low"], one["high"]), np.quantile(td, [0.025, 0.975]))
 
 
 def test_transient_noise_of_all_lengths_is_one_analysis(tmp_path):

@@ -129,8 +129,13 @@ def _add_rules(
 
 def _drawn(rows: Rows, curve_of: CurveOf, costs: np.ndarray, n: int) -> dict[float, np.ndarray]:
     """The accuracy at each of some costs, in every draw."""
-    curves = rows.drawn(lambda items: curve_of(np.bincount(items, minlength=n)))
-    return {cost: np.array([curve.accuracy_at(cost) for curve in curves], np.float32) for cost in costs.tolist()}
+
+    def accuracies(items: Int64[np.ndarray, "items"]) -> list[float]:
+        curve = curve_of(np.bincount(items, minlength=n))  # has many points: one at a time
+        return [curve.accuracy_at(cost) for cost in costs.tolist()]
+
+    drawn = np.array(rows.drawn(accuracies), np.float32)
+    return dict(zip(costs.tolist(), drawn.T.copy(), strict=True))
 
 
 def _numbers_of(rule: str, drawn: dict[str, CurveOf], n: int, items: Int64[np.ndarray, "items"]) -> dict[str, float]:

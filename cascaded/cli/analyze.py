@@ -29,6 +29,7 @@ def analyze(
     unsettled_fraction: float = 0.1,
     epochs: int = 300,
     draws: int = 200,
+    claim_draws: Annotated[int | None, help_default("as many as --draws")] = None,
     seed: int = 0,
     metacog_trials: int = 5,
     metacog_standardize: bool = False,
@@ -57,6 +58,8 @@ def analyze(
         unsettled_fraction: Fraction of images that may never settle; chooses the threshold of selection latency.
         epochs: Epochs of the learned stopper and of the OOD classifiers.
         draws: Bootstrap draws over images; use 2000 for publication.
+        claim_draws: Bootstrap draws of the numbers that claims of the paper are about, in small files: curves and other
+            numbers keep --draws.
         seed: Seed of the bootstrap draws.
         metacog_trials: Trainings of every OOD classifier, from the same initial weights.
         metacog_standardize: Also train OOD classifiers on standardized features (rows `logits-standardized` and alike).
@@ -72,7 +75,9 @@ def analyze(
     from cascaded.results.table import find_files, load, write_csv
     from cascaded.results.tasks import Settings
 
-    settings = Settings(unsettled_fraction, epochs, draws, seed, metacog_trials, metacog_standardize, human)
+    settings = Settings(
+        unsettled_fraction, epochs, draws, claim_draws, seed, metacog_trials, metacog_standardize, human
+    )
     names = chosen_analyses(only)
     analyzed = find_analyzed(runs)
     _check_traces(runs, analyzed, names)

@@ -20,6 +20,7 @@ def commands(work: Reproduction) -> list[str]:
         recordings = work.scale.recordings(network, work.experiment)
         found += [["record", folder, *to_args(each, RecordingConfig())] for each in recordings]
     epochs = [] if work.scale.fit_epochs == FIT_EPOCHS else ["--epochs", str(work.scale.fit_epochs)]
+    draws = [] if work.scale.claim_draws is None else ["--claim-draws", str(work.scale.claim_draws)]
     parts = dict.fromkeys((work.runs / network.part).as_posix() for network in work.networks)
-    found += [["analyze", part, "--only", *work.experiment.analyses, *epochs] for part in parts]
+    found += [["analyze", part, "--only", *work.experiment.analyses, *epochs, *draws] for part in parts]
     return [f"{program()} {shlex.join(words)}" for words in found]

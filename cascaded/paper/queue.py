@@ -153,12 +153,17 @@ class _Planner:
         # others may start from its weights later
         keep = "weights" if self.keep == "none" and first.scale.is_start(network) else self.keep
         scale = first.scale
-        more = {"measurements": measured, "fit_epochs": scale.fit_epochs, "deterministic": scale.deterministic}
+        more = {
+            "measurements": measured,
+            "fit_epochs": scale.fit_epochs,
+            "claim_draws": scale.claim_draws,
+            "deterministic": scale.deterministic,
+        }
         return Task(stage, replace(work, **more, keep=keep), first.runs, after)
 
 
 def _measurement(network: Network, work: Reproduction) -> Measurement:
-    settings = Settings(epochs=work.scale.fit_epochs)
+    settings = Settings(epochs=work.scale.fit_epochs, claim_draws=work.scale.claim_draws)
     analyses = {name: provenance_of(name, settings) for name in work.experiment.analyses}
     return Measurement(tuple(work.scale.recordings(network, work.experiment)), analyses)
 

@@ -62,6 +62,7 @@ class Scale:
         noise_images: Number of test images under noise.
         trials: How often each of those is presented.
         fit_epochs: Training epochs of the stopper and of MetaCog.
+        claim_draws: Bootstrap draws of the metrics that claims are about; None for as many as others have.
         deterministic: Refuse operations whose result may differ from run to run.
     """
 
@@ -80,6 +81,7 @@ class Scale:
     noise_images: int | None = None
     trials: int = 5
     fit_epochs: int = 300
+    claim_draws: int | None = 2000
     deterministic: bool = False
 
     def has(self, network: Network) -> bool:
@@ -195,6 +197,7 @@ SMOKE = replace(
     noise_images=10,
     trials=1,
     fit_epochs=5,
+    claim_draws=None,
 )
 SCALES: dict[str, Scale] = {scale.name: scale for scale in (LAPTOP, PAPER, SMOKE)}
 DEMO_SCALE = Scale(
@@ -209,6 +212,7 @@ DEMO_SCALE = Scale(
     noise_images=100,
     trials=1,
     fit_epochs=30,
+    claim_draws=None,
 )
 QUICK_DEMO = replace(
     DEMO_SCALE,

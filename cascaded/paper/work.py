@@ -45,6 +45,7 @@ class Work:
         folds: The folders of the folds whose recordings are analyzed together.
         measurements: By experiment, what is measured.
         fit_epochs: Training epochs of the stopper and of MetaCog.
+        claim_draws: Bootstrap draws of the metrics that claims are about; None for as many as others have.
         keep: What stays of the network once everything is measured.
         deterministic: Refuse operations whose result may differ from run to run.
     """
@@ -55,6 +56,7 @@ class Work:
     folds: tuple[str, ...] = ()
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
     fit_epochs: int = 300
+    claim_draws: int | None = None
     keep: Keep = "weights"
     deterministic: bool = False
 

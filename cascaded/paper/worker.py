@@ -105,7 +105,7 @@ def _analyze(own: Work, wanted: Measurement) -> list[str]:
     """Compute the rows of an experiment from all recordings that there are; returns what could not be computed."""
     if not wanted.analyses:
         return []
-    analyzed, settings = _analyzed(own), Settings(epochs=own.fit_epochs)
+    analyzed, settings = _analyzed(own), Settings(epochs=own.fit_epochs, claim_draws=own.claim_draws)
     failures = [each for name in wanted.analyses for each in run_analysis(analyzed, name, settings)]
     notes = [f"{each.run}: {each.analysis} of {each.trace} failed, {each.reason}" for each in failures]
     if "selection_latency" in wanted.analyses:

@@ -23,12 +23,15 @@ class Analysis:
         needs: The recordings that it is computed from.
         settings: Which settings its rows depend on, besides the seed and number of draws.
         version: Counted up when the same traces and settings would give other rows.
+        claimed: The metrics that claims of the paper are about, with `Settings.claim_draws`; points of curves and other
+            metrics have `Settings.draws`.
     """
 
     label: str
     needs: tuple[RecordingConfig, ...] = ()
     settings: tuple[str, ...] = ()
     version: int = 1
+    claimed: tuple[str, ...] = ()
 
 
 COARSE = RecordingConfig()
@@ -43,17 +46,28 @@ OOD = tuple(replace(each, data=OOD_DATA) for each in BOTH)
 LATENCY = ("unsettled_fraction",)
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 """Classes of the images that people were shown."""
+SPEED = ("accuracy", "area", "area_above_deadline", "cost_to_accuracy_50")
+COMPLIANCE = ("compliance_mean", "compliance_above_chance", "first_step_at_0.35")
+DETECTION = ("auroc", "fpr95", "auroc_gain")
 METACOG = ("epochs", "metacog_trials", "metacog_standardize")
 
 ANALYSES: dict[str, Analysis] = {
-    "speed_accuracy": Analysis("accuracy per step, and against cost under stopping rules", (COARSE,), version=2),
+    "speed_accuracy": Analysis("accuracy per step, and against cost under stopping rules", (COARSE,), (), 2, SPEED),
     "selection_latency": Analysis("step from which the prediction stays above a threshold", (FINE,), LATENCY),
-    "prototypicality": Analysis("rank correlation of latency with typicality", (EMBEDDINGS,), LATENCY, 3),
-    "taxonomic_compliance": Analysis("wrong predictions that are of the right coarse class", (COARSE,), version=2),
-    "persistent_noise": Analysis("accuracy under noise on every frame", (PERSISTENT,)),
-    "transient_noise": Analysis("drop of confidence during and after some noisy frames", (TRANSIENT,)),
-    "learned_stopper": Analysis("accuracy against cost with a learned stopper", BOTH, ("epochs",), 2),
-    "out_of_distribution": Analysis("detection of out-of-distribution images", (*BOTH, *OOD), METACOG, 2),
+    "prototypicality": Analysis(
+        "rank correlation of latency with typicality", (EMBEDDINGS,), LATENCY, 3, ("rho", "rho_p")
+    ),
+    "taxonomic_compliance": Analysis(
+        "wrong predictions that are of the right coarse class", (COARSE,), (), 2, COMPLIANCE
+    ),
+    "persistent_noise": Analysis("accuracy under noise on every frame", (PERSISTENT,), claimed=("accuracy",)),
+    "transient_noise": Analysis(
+        "drop of confidence during and after some noisy frames", (TRANSIENT,), claimed=("dip",)
+    ),
+    "learned_stopper": Analysis(
+        "accuracy against cost with a learned stopper", BOTH, ("epochs",), 2, ("area_above_deadline",)
+    ),
+    "out_of_distribution": Analysis("detection of out-of-distribution images", (*BOTH, *OOD), METACOG, 2, DETECTION),
     "human": Analysis("speed and accuracy beside people", human_recordings(), ("human_data",)),
     "run_time": Analysis("training time"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from cascaded.errors import InputError
 from cascaded.results.analyzed import Analyzed, find_analyzed
 from cascaded.results.registry import ANALYSES
 from cascaded.results.table import load, read_provenance, results_file, to_table, write
-from cascaded.results.tasks import TASKS, Settings
+from cascaded.results.tasks import TASKS, Settings, Task
 from cascaded.training.runs import weights_digest
 
 
@@ -44,7 +44,8 @@ def run_analysis(
         overwrite: Compute the rows of all traces anew.
     """
     settings = settings or Settings()
-    file, tasks = results_file(analyzed.folder, name), TASKS[name](analyzed, settings)
+    most = _draws(name, settings)
+    file, tasks = results_file(analyzed.folder, name), TASKS[name](analyzed, replace(settings, draws=most))
     made_with = provenance_of(name, settings)
     made_from = {"weights": [weights_digest(run) for run in analyzed.runs]}
     kept, is_current = _kept(file, made_with), _has_weights(file, made_from["weights"])
@@ -56,7 +57,7 @@ def run_analysis(
     for task in tasks:
         try:
             same = not overwrite and task.name in kept and kept[task.name][0] == task.digests
-            new = kept[task.name][1] if same else to_table(task.compute().assign(**analyzed.keys(*task.traces[:1])))
+            new = kept[task.name][1] if same else _cut(_rows(analyzed, task), name, settings)
         except InputError as error:  # one trace that cannot be analyzed does not keep the others from it
             failures.append(Failure(analyzed.folder, name, task.name, str(error)))
             continue
@@ -67,6 +68,26 @@ def run_analysis(
     elif overwrite or {task: each[0] for task, each in parts.items()} != {task: each[0] for task, each in kept.items()}:
         _write(analyzed.folder, name, parts, made_with | made_from)
     return failures
+
+
+def _rows(analyzed: Analyzed, task: Task) -> pd.DataFrame:
+    """The rows of a task with their key columns."""
+    return to_table(task.compute().assign(**analyzed.keys(*task.traces[:1])))
+
+
+def _draws(name: str, settings: Settings) -> int:
+    """The most draws that a row of an analysis has."""
+    return settings.claim_draws or settings.draws if ANALYSES[name].claimed else settings.draws
+
+
+def _cut(rows: pd.DataFrame, name: str, settings: Settings) -> pd.DataFrame:
+    """Points of curves, and metrics that no claim is about, keep their first draws only."""
+    whole = rows["metric"].isin(ANALYSES[name].claimed) & rows["x"].isna()
+    draws = [
+        each if all_of_them or each is None else each[: settings.draws]
+        for each, all_of_them in zip(rows["draws"], whole, strict=True)
+    ]
+    return rows.assign(draws=pd.Series(draws, rows.index, dtype=object))
 
 
 Parts = dict[str, tuple[dict[str, str], pd.DataFrame]]
@@ -84,6 +105,8 @@ def _write(folder: Path, name: str, parts: Parts, made_with: dict[str, Any]) -> 
 def provenance_of(name: str, settings: Settings) -> dict[str, Any]:
     """What the rows of an analysis depend on besides the traces: versions and settings."""
     used = (*ANALYSES[name].settings, "draws", "seed")
+    if _draws(name, settings) != settings.draws:  # rows that were written before there was this setting stay current
+        used = (*used, "claim_draws")
     versions = {"version": ANALYSES[name].version, "protocol": PROTOCOL_VERSION}
     return {**versions, "settings": {key: getattr(settings, key) for key in used}}
 

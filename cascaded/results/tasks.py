@@ -43,6 +43,7 @@ class Settings:
         unsettled_fraction: Fraction of images that may never settle; chooses the threshold of selection latency.
         epochs: Epochs of the stopper and of MetaCog; the paper's 300 by default.
         draws: Bootstrap draws over images, for intervals: 200, and 2,000 for publication.
+        claim_draws: Draws of the metrics that claims of the paper are about, if they have more than others.
         seed: Seed of all draws. The trainings have seeds of their own, as in the paper.
         metacog_trials: Trainings per MetaCog, from the same initial weights.
         metacog_standardize: Also train MetaCog on standardized features; the paper does not say that it does.
@@ -52,6 +53,7 @@ class Settings:
     unsettled_fraction: float = 0.1
     epochs: int = 300
     draws: int = DRAWS
+    claim_draws: int | None = None
     seed: int = 0
     metacog_trials: int = TRIALS
     metacog_standardize: bool = False
@@ -64,6 +66,10 @@ class Settings:
             raise InputError(f"--unsettled-fraction is {self.unsettled_fraction}: give 0 or more, and less than 1")
         if self.epochs < 1 or self.draws < 2:
             raise InputError(f"--epochs is {self.epochs} and --draws {self.draws}: give at least 1 and 2")
+        if self.claim_draws is not None and self.claim_draws < self.draws:
+            raise InputError(
+                f"--claim-draws is {self.claim_draws} and --draws {self.draws}: give at least as many, or leave it out"
+            )
         at_least(1, **{"--metacog-trials": self.metacog_trials})
         if self.human is not None:
             trials(self.human)  # a wrong file is refused before anything is computed
