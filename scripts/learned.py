@@ -157,8 +157,8 @@ def _caption(df: pd.DataFrame, bands: pd.DataFrame) -> str:
     metric = METRICS[bands["metric"].iloc[0]]
     runs = df.drop_duplicates(["method", "seed"]).groupby("method", sort=False)
     costs = [
-        f"{method} {counted(runs['epochs'].first()[method], 'epoch')} in {runs['cpu_seconds'].mean()[method] / 60:.1f} min"
-        for method in runs.groups
+        f"{method} {counted(own['epochs'].iloc[0], 'epoch')} in {own['cpu_seconds'].mean() / 60:.1f} min"
+        for method, own in runs
     ]
     seeds = bands["seeds"].max()
     words = "one seed" if seeds == 1 else f"mean of {seeds} seeds, standard error at most {bands['sem'].max():.2g}"
