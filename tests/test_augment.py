@@ -129,6 +129,25 @@ def test_a_resized_crop_has_the_drawn_area_and_shape_and_lies_in_the_image():
     assert torch.equal(resized_crop(images[:5], 0.08, seeded()), resized_crop(images[:5], 0.08, seeded()))
 
 
+def test_a_resized_crop_may_contain_the_border_and_without_one_the_center_is_left():
+    """On a ramp that is 1 at the edges of the image itself, only the border has larger values."""
+    ramp = ((2 * torch.arange(64) + 1) / 64 - 1) * 64 / 56
+    images = ramp.expand(500, 1, 64, 64)
+    crops = resized_crop(images, 0.08, seeded(), border=4)
+    assert crops.shape == (500, 1, 56, 56)
+    reach = crops.abs().amax(dim=(1, 2, 3))
+    assert (reach > 1.01).sum() > 100
+    assert reach.max() <= ramp.max()
+    whole = resized_crop(images[:3], 1, seeded(), border=4)  # all of it: the border too
+    assert torch.equal(whole[0], whole[1])
+    assert whole.max() > 1.1
+    images = some_bytes(height=20, width=20)
+    augmented = Augment(0, False, 0, area=0.5, border=2)(images, MEAN, STD, seeded(3))
+    assert torch.equal(augmented, resized_crop(normalize(images, MEAN, STD), 0.5, seeded(3), border=2))
+    center = Augment(0, False, 0, border=2)(images, MEAN, STD, seeded())
+    assert torch.equal(center, normalize(images, MEAN, STD)[..., 2:18, 2:18])
+
+
 def test_every_image_has_its_own_draw_and_the_generator_is_the_only_source_of_randomness():
     images, before, state = some_bytes(1).expand(8, 3, 32, 32), some_bytes(1), torch.get_rng_state()
     first = Augment()(images, MEAN, STD, seeded(7))

@@ -3,8 +3,7 @@
 import pytest
 from datasets import ClassLabel, Image, Value
 
-from cascaded.data.catalogue import TERRIERS
-from cascaded.data.columns import Columns, find_columns, names_of_values, select_classes
+from cascaded.data.columns import Columns, find_columns, most_numerous, names_of_values, select_classes
 from tests.refused import refused
 
 IMAGE, CLASS, NUMBER, TEXT, FLOAT = Image(), ClassLabel(names=["a"]), Value("int64"), Value("string"), Value("float32")
@@ -62,9 +61,15 @@ def test_a_class_goes_by_its_name_its_first_synonym_and_its_wordnet_id():
         assert select_classes([name], WORDNET) == [1]
     assert select_classes(["Airedale", "tench"], HUB) == [2, 0]  # in the given order
     assert select_classes(["crane"], ["crane, bird", "crane"]) == [1]  # a whole name wins over a synonym
-    ids, names = zip(*(terrier.split(" ", 1) for terrier in TERRIERS), strict=True)
-    assert len(set(ids)) == len(set(names)) == 10
-    assert select_classes(TERRIERS, ids) == select_classes(TERRIERS, names) == list(range(10))
+
+
+def test_the_most_numerous_classes_with_a_word_in_their_name_are_in_their_order_of_equals_the_first():
+    classes = ["Border terrier", "tench", "Airedale, Airedale terrier", "Terrier mix", "cairn", "bullterrier"]
+    labels = [1] * 9 + [0] * 2 + [2] * 3 + [3] * 2 + [5] * 4 + [4] * 8
+    assert most_numerous(2, "terrier", classes, labels) == ("Airedale, Airedale terrier", "bullterrier")
+    assert most_numerous(3, "terrier", classes, labels) == ("Border terrier", *classes[2:6:3])
+    assert most_numerous(4, "terrier", classes, labels) == ("Border terrier", *classes[2:4], "bullterrier")
+    refused("4 of the 6 classes have 'terrier' in their name, 5 are", most_numerous, 5, "terrier", classes, labels)
 
 
 def test_an_unknown_class_is_refused_with_the_nearest_and_so_is_one_that_is_given_twice():

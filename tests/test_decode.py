@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.stats
 from PIL import Image, PngImagePlugin
 
 from cascaded.data.decode import UnreadableError, decode
@@ -67,11 +68,15 @@ def test_resizing_keeps_the_shape_of_things_and_cuts_the_longer_side():
     assert (small > 150).all()
 
 
-def test_cropping_cuts_the_middle_out_as_it_is_and_enlarges_what_is_too_small():
+def test_random_crops_follow_from_the_row_reach_every_position_and_enlarge_what_is_too_small():
     pixels = picture(3, size=(10, 8))
-    middle = decode(encoded(pixels), 4, "crop").pixels
-    np.testing.assert_array_equal(middle.transpose(1, 2, 0), pixels[2:6, 3:7])
-    assert decode(encoded(picture(size=(3, 9))), 8, "crop").pixels.shape == (3, 8, 8)
+    slices = {(top, left): pixels[top : top + 4, left : left + 4] for top in range(5) for left in range(7)}
+    crops = [decode(encoded(pixels), 4, "random-crop", row).pixels.transpose(1, 2, 0) for row in range(700)]
+    found = [next(place for place, each in slices.items() if np.array_equal(each, crop)) for crop in crops]
+    counts = np.array([found.count(place) for place in slices])
+    assert scipy.stats.chisquare(counts).pvalue > 1e-3  # 35 positions, equally likely
+    assert np.array_equal(decode(encoded(pixels), 4, "random-crop", 9).pixels.transpose(1, 2, 0), crops[9])
+    assert decode(encoded(picture(size=(3, 9))), 8, "random-crop").pixels.shape == (3, 8, 8)
 
 
 @pytest.mark.parametrize("damage", [lambda good: b"", lambda good: b"hello", lambda good: good[: len(good) // 2]])

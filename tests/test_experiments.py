@@ -125,6 +125,40 @@ def test_serial_ce_is_cascaded_ce_under_the_serial_schedule():
         assert {network.data for network in experiment.networks} == ({"cifar10"} if "noise" in name else set(SETS))
 
 
+def test_the_stopper_and_metacog_are_trained_on_validation_images_and_tested_on_test_images():
+    for name, networks in (("stopping", ["cascaded-td-lam0", "cascaded-ce"]), ("ood", ["cascaded-td-lam0"])):
+        experiment = EXPERIMENTS[name]
+        assert [network.name for network in experiment.networks] == networks
+        recorded = PAPER.recordings(experiment.networks[0], experiment)
+        assert {(each.kernel, each.steps, each.max_images) for each in recorded} == {("ews:0.9", 70, None)}
+        sets = {} if name == "stopping" else {data: {"validation", "test"} for data in PAPER.ood_data}
+        splits = {data: {each.split for each in recorded if each.data == data} for data in {x.data for x in recorded}}
+        assert splits == {None: {None, "validation"}, **sets}  # of a run's own data the default is the test split
+    sizes = [f"{name}-{size}" for name in ("lsun", "tinyimagenet") for size in ("crop", "resize")]
+    assert PAPER.ood_data == ("svhn", *sizes)
+    assert PAPER.fit_epochs == 300
+
+
+def test_the_scales_have_what_the_paper_sweeps():
+    terriers = [network for network in EXPERIMENTS["terriers"].networks if network.method == "cascaded-td"]
+    assert [network.lam for network in terriers] == [0.0, 0.25, 0.5, 0.55, 0.83, 1.0]
+    assert PAPER.deterministic
+    kernels = {each.kernel for each in EXPERIMENTS["alpha"].recordings}
+    assert kernels == {"ews:0.8", "ews:0.95"}  # besides .9
+    assert {network.arch for network in EXPERIMENTS["depth"].networks if LAPTOP.has(network)} == {
+        "resnet18",
+        "resnet34",
+    }
+    folds = [network for network in EXPERIMENTS["prototypicality"].networks if network.folds]
+    assert {(network.folds, LAPTOP.has(network)) for network in folds} == {(10, True)}
+    assert {network.data for network in EXPERIMENTS["images"].networks} == {"cifar10", "cifar100"}
+    assert {network.data for network in EXPERIMENTS["run-time"].networks} == set(SETS)
+    on_cifar100 = [network for network in EVERY if network.data == "cifar100" and LAPTOP.has(network)]
+    assert len(on_cifar100) == 8
+    assert {LAPTOP.seeds_of(network) for network in on_cifar100} == {(0, 1, 2)}
+    assert {LAPTOP.config(network).max_images for network in on_cifar100} == {None}  # all 500 per class
+
+
 def test_people_are_compared_on_what_they_were_shown_also_with_networks_trained_with_it():
     for name, networks in (("human", 8), ("human-augmented", 3)):
         experiment = EXPERIMENTS[name]

@@ -157,6 +157,37 @@ def test_noises_and_options_that_do_not_exist_are_named(text, sentence):
     refused(sentence, noises.make_noise, text)
 
 
+def test_a_hand_made_image_through_each_noise(monkeypatch):
+    """With draws that are set by hand: shifts and positions of 1 pixel, a quarter turn, a field from 1 to 16."""
+    ones = lambda shape, *_: torch.ones(shape, dtype=torch.long)  # noqa: E731
+    monkeypatch.setattr(noises, "whole", ones)
+    monkeypatch.setattr("cascaded.data.sampling.whole", ones)
+    monkeypatch.setattr(noises, "uniform", lambda shape, *_: torch.full(shape, math.pi / 2))
+    monkeypatch.setattr(noises, "perlin", lambda shape, *_: torch.arange(1.0, 17.0).view(4, 4).expand(*shape, 4, 4))
+
+    def through(noise, image):
+        film = noise.film(torch.tensor(image).float()[None, None], 2, seeded())
+        assert torch.equal(film[0], film[1])
+        return film[0, 0, 0]
+
+    def is_close(found, expected):
+        torch.testing.assert_close(found, torch.tensor(expected).float(), atol=1e-4, rtol=0)
+
+    three = [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    is_close(through(noises.Translation(), three), [[4, 5, 4], [7, 8, 7], [4, 5, 4]])
+    is_close(through(noises.Translation(edges="repeat"), three), [[4, 5, 5], [7, 8, 8], [7, 8, 8]])
+    is_close(through(noises.Rotation(), three), [[2, 5, 8], [1, 4, 7], [0, 3, 6]])
+    four = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12], [13, 14, 15, 16]]
+    tiled = [[3.5, 3.5, 5.5, 5.5], [3.5, 3.5, 5.5, 5.5], [11.5, 11.5, 13.5, 13.5], [11.5, 11.5, 13.5, 13.5]]
+    is_close(through(noises.Resolution((1, 2)), four), tiled)  # the second factor
+    is_close(through(noises.Resolution(), four), [[8.5] * 4] * 4)
+    is_close(through(noises.Occlusion(), four), [[1, 2, 3, 4], [5, 0, 0, 8], [9, 0, 0, 12], [13, 14, 15, 16]])
+    is_close(through(noises.Perlin(), four), [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 0, 0], [0, 0, 0, 0]])  # 6 of 16
+    spot = [[1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    blurred = [[0.4685, 0.1080, 0, 0], [0.1080, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]  # .6845^2, .6845 x .1577
+    is_close(through(noises.Focus(), spot), blurred)  # sharp at 1, 1
+
+
 # --- focus, occlusion
 
 

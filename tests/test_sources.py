@@ -1,6 +1,7 @@
 """Data sets by name; with real CIFAR images if they are available."""
 
 import io
+import random
 import re
 from pathlib import Path
 
@@ -62,7 +63,8 @@ def test_augmentation_per_source_and_in_proportion_for_others():
     assert augmentation("tinyimagenet", 64) == Augment(11, True, 0)
     assert augmentation("digits", 8) == Augment(1, False, 0)
     assert augmentation("digits", 16) == Augment(2, False, 0)
-    assert augmentation("terriers", 224) == Augment(28, True, 0)
+    assert augmentation("terriers", 224) == augmentation("imagenet", 224) == Augment(0, True, 0, area=0.08, border=16)
+    assert augmentation("terriers", 56) == Augment(0, True, 0, area=0.08, border=4)
     assert augmentation("cifar10", 64) == augmentation(Path("my/folder"), 64) == Augment(8, True, 16)
 
 
@@ -121,7 +123,10 @@ def test_tiny_images_are_cropped_or_resized(monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(REAL))
     some = ["n01443537", "n01629819"]
     whole, crop, small = (load(f"tinyimagenet{fit}", "test", classes=some) for fit in ("", "-crop", "-resize"))
-    assert torch.equal(crop.images, whole.images[:, :, 16:48, 16:48])
+    places = [(draw.randint(0, 32), draw.randint(0, 32)) for draw in map(random.Random, whole.indices.tolist())]
+    assert len(set(places)) == 20
+    for cropped, image, (left, top) in zip(crop.images, whole.images, places, strict=True):
+        assert torch.equal(cropped, image[:, top : top + 32, left : left + 32])
     assert small.images.shape == (20, 3, 32, 32)
     averaged = torch.nn.functional.avg_pool2d(whole.images.float(), 2)
     assert (small.images - averaged).abs().mean() < 8  # Pillow's filter is wider, the picture is the same

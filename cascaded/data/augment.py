@@ -36,9 +36,9 @@ def reflect_crop(
 
 
 def resized_crop(
-    images: Float[Tensor, "batch channels height width"], area: float, generator: Generator
-) -> Float[Tensor, "batch channels height width"]:
-    """A random rectangle of each image, resized to the image's size with bilinear interpolation (Szegedy et al., 2015).
+    images: Float[Tensor, "batch channels height width"], area: float, generator: Generator, border: int = 0
+) -> Float[Tensor, "batch channels h w"]:
+    """A random rectangle of each image, resized to its size without borders, bilinearly (Szegedy et al., 2015).
 
     Its area is uniform in area..1 of the image, the logarithm of its aspect ratio uniform in 3/4..4/3; a rectangle that
     does not fit into the image is drawn again, at most ten times, then the whole image is kept.
@@ -52,7 +52,8 @@ def resized_crop(
     sides = torch.where(fits.any(0)[:, None], sides[first, torch.arange(batch, device=device)], 1.0)
     center = uniform((batch, 2), -1, 1, generator, device) * (1 - sides)
     theta = torch.cat([torch.diag_embed(sides), center[..., None]], dim=-1)
-    grid = F.affine_grid(theta.to(images), list(images.shape), align_corners=False)
+    size = [*images.shape[:2], *(side - 2 * border for side in images.shape[2:])]
+    grid = F.affine_grid(theta.to(images), size, align_corners=False)
     return F.grid_sample(images, grid, padding_mode="border", align_corners=False)
 
 
@@ -120,6 +121,8 @@ class Augment:
         cutout: Side of the square that is set to 0. (0 for TinyImageNet, and for training with noise: a missing square
             would resemble occlusion, one of the noises.)
         area: Smallest fraction of the area that a random resized crop keeps; 1 turns it off. (0.08 for ImageNet.)
+        border: Pixels on each side of the given images that are outside the image itself. A random resized crop may
+            contain them; what is returned has none. (16 for the 224 px images of ImageNet.)
         noise: A noise to train with.
     """
 
@@ -127,6 +130,7 @@ class Augment:
     flip: bool = True
     cutout: int = 8
     area: float = 1.0
+    border: int = 0
     noise: Noise | None = None
 
     def __call__(
@@ -135,7 +139,7 @@ class Augment:
         mean: Float[Tensor, "channels"] | Sequence[float],
         std: Float[Tensor, "channels"] | Sequence[float],
         generator: Generator,
-    ) -> Float32[Tensor, "batch channels height width"]:
+    ) -> Float32[Tensor, "batch channels h w"]:
         """Crop, flip, normalize, add noise, cut out: masked and missing pixels are 0, the mean color."""
         if self.pad:
             images = reflect_crop(images, self.pad, generator)
@@ -145,7 +149,9 @@ class Augment:
             images = self.noise(pixels(images), generator)
         normal = normalize(images, mean, std)
         if self.area < 1:
-            normal = resized_crop(normal, self.area, generator)
+            normal = resized_crop(normal, self.area, generator, self.border)
+        elif self.border:
+            normal = normal[..., self.border : -self.border, self.border : -self.border]
         if self.noise and not self.noise.of_pixels:
             normal = self.noise(normal, generator)
         return cut_out(normal, self.cutout, generator) if self.cutout else normal

@@ -83,6 +83,6 @@ def decode_rows(table: Table, source: Source, problems: Problems) -> Iterator[tu
 def try_decode(row: Row, size: int | None, fit: Fit) -> Decoded | UnreadableError:
     """The pixels of a row, or why there are none."""
     try:
-        return decode(row.read(), size, fit)
+        return decode(row.read(), size, fit, row.index)
     except UnreadableError as error:
         return error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -124,6 +125,18 @@ def select_classes(wanted: Sequence[str], classes: Sequence[str]) -> list[int]:
             raise InputError(f"class {classes[number]!r} is given twice: give each class once")
         selected.append(number)
     return selected
+
+
+def most_numerous(count: int, word: str, classes: Sequence[str], labels: Iterable[int]) -> tuple[str, ...]:
+    """The classes with the most labels of those whose name contains a word, in their order; of equals the first."""
+    named = [number for number, name in enumerate(classes) if word in name.casefold()]
+    if len(named) < count:
+        raise InputError(
+            f"{len(named)} of the {len(classes)} classes have {word!r} in their name, {count} are needed: give the "
+            f"classes that you want with --classes"
+        )
+    images = Counter(labels)
+    return tuple(classes[number] for number in sorted(sorted(named, key=lambda number: -images[number])[:count]))
 
 
 def _aliases(name: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from cascaded.errors import first_line
 if TYPE_CHECKING:  # Pillow is imported when something is decoded
     from PIL.Image import Image
 
-Fit = Literal["resize", "crop"]
+Fit = Literal["resize", "random-crop"]
 GRAY = ("1", "L", "LA", "La", "I", "I;16", "I;16B")
 
 SIXTEEN = ("PNG", "PPM")
@@ -30,14 +31,15 @@ class Decoded(NamedTuple):
     gray: bool
 
 
-def decode(encoded: bytes, size: int | None = None, fit: Fit = "resize") -> Decoded:
+def decode(encoded: bytes, size: int | None = None, fit: Fit = "resize", row: int = 0) -> Decoded:
     """Pixels (3, height, width) of an encoded image, rotated as its EXIF data says.
 
     Args:
         encoded: A PNG, JPEG, WebP or another format that Pillow reads.
         size: Height and width of the result; None keeps the size of the image.
-        fit: "resize" resizes the shorter side to `size`, then crops the center; "crop" only crops the center, and
-            resizes images that are too small for that.
+        fit: "resize" resizes the shorter side to `size`, then crops the center; "random-crop" only crops, at a random
+            position, and resizes images that are too small for that.
+        row: Seed of the random position: the row of the image in its source, so that it is always cropped alike.
     """
     from PIL import Image, ImageOps
 
@@ -50,7 +52,7 @@ def decode(encoded: bytes, size: int | None = None, fit: Fit = "resize") -> Deco
         unknown = isinstance(error, Image.UnidentifiedImageError)
         raise UnreadableError("not an image" if unknown else first_line(error)) from error
     if size is not None and image.size != (size, size):
-        image = fitted(image, size, fit)
+        image = fitted(image, size, fit, row)
     return Decoded(np.asarray(image).transpose(2, 0, 1), gray)
 
 
@@ -68,11 +70,12 @@ def color(image: Image, form: str | None) -> Image:
     return image.convert("RGB")
 
 
-def fitted(image: Image, size: int, fit: Fit) -> Image:
-    """A square of this size, from the center of the image."""
+def fitted(image: Image, size: int, fit: Fit, row: int) -> Image:
+    """A square of this size, from the center of the image or from a random position."""
     from PIL import Image, ImageOps
 
-    if fit == "crop" and min(image.size) >= size:
-        left, top = ((side - size) // 2 for side in image.size)
+    if fit == "random-crop" and min(image.size) >= size:
+        draw = random.Random(row)
+        left, top = (draw.randint(0, side - size) for side in image.size)
         return image.crop((left, top, left + size, top + size))
     return ImageOps.fit(image, (size, size), Image.Resampling.BILINEAR)

@@ -28,6 +28,7 @@ class Images:
         indices: The row of each image in the original order of the source, as published scores use it.
         coarse: The coarse class of each image, if the source has two levels.
         coarse_classes: Names of the coarse classes.
+        bordered: The same images with a border around them, for random crops; None if there is none.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Images:
     indices: Int64[Tensor, "items"]
     coarse: Int64[Tensor, "items"] | None = None
     coarse_classes: tuple[str, ...] = ()
+    bordered: UInt8[Tensor, "items channels h w"] | None = None
 
     def __post_init__(self):
         coarse = self.labels if self.coarse is None else self.coarse
@@ -58,12 +60,20 @@ class Images:
             labels=self.labels[items],
             indices=self.indices[items],
             coarse=None if self.coarse is None else self.coarse[items],
+            bordered=None if self.bordered is None else self.bordered[items],
         )
+
+    def with_border(self, border: int) -> Images:
+        """The centers of these images, which themselves are `bordered`. Nothing is copied."""
+        if not border:
+            return self
+        return replace(self, images=self.images[..., border:-border, border:-border], bordered=self.images)
 
     def with_channels(self, channels: int) -> Images:
         """The same images with this many channels: a gray channel is repeated, nothing is copied."""
         if self.images.shape[1] == 1:
-            return replace(self, images=self.images.expand(-1, channels, -1, -1))
+            bordered = None if self.bordered is None else self.bordered.expand(-1, channels, -1, -1)
+            return replace(self, images=self.images.expand(-1, channels, -1, -1), bordered=bordered)
         return self
 
     def fingerprint(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cascaded.data.catalogue import SOURCES, Source
+from cascaded.data.catalogue import SOURCES, Part, Source
 from cascaded.data.columns import Columns
 from cascaded.data.embedded import EMBEDDED, Embedded
 from cascaded.data.folder import (
@@ -22,7 +22,7 @@ from cascaded.data.folder import (
     split_folders,
     stamp,
 )
-from cascaded.data.table import ALL, Table, dataset_table, library, reading
+from cascaded.data.table import Table, dataset_table, library, reading
 from cascaded.errors import InputError, first_line
 
 TIMEOUT = 10.0
@@ -39,7 +39,7 @@ class Parquet:
 
     files: tuple[Path, ...]
     every: tuple[Path, ...]
-    part: slice
+    part: Part
 
     def origin(self) -> Any:
         """What the content depends on, as JSON: images that were cached from the same origin are current."""
@@ -65,8 +65,7 @@ class Hub:
 
     name: str
     config: str | None
-    split: str
-    part: slice
+    part: Part
     fix: str
 
     def revision(self) -> str:
@@ -89,7 +88,7 @@ class Hub:
         return f"or accept its terms at https://huggingface.co/datasets/{self.name} and run hf auth login"
 
     def origin(self) -> Any:
-        return self.name, self.config, self.split, str(self.part), self.revision()
+        return self.name, self.config, str(self.part), self.revision()
 
     def open(self, columns: Columns) -> Table:
         revision = self.revision()
@@ -98,7 +97,7 @@ class Hub:
         except Exception as error:
             fix = f"name a configuration as OWNER/NAME:CONFIG, {self.terms}"
             raise InputError(f"{self.name} cannot be opened ({' '.join(str(error).split())}): {fix}") from error
-        own = find_split(self.name, self.split, splits)
+        own = find_split(self.name, self.part.split, splits)
         known = (splits[own].info.splits or {}).get(own)
         total = known.num_examples if known else None
         return dataset_table(self.name, [splits[own], *splits.values()], columns, self.part, total, fetch)
@@ -133,9 +132,9 @@ def parquet_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
     return splits
 
 
-def parquet(splits: dict[str, tuple[Path, ...]], own: str, part: slice) -> Parquet:
-    """One of several splits in Parquet files."""
-    return Parquet(splits[own], tuple(file for files in splits.values() for file in files), part)
+def parquet(splits: dict[str, tuple[Path, ...]], part: Part) -> Parquet:
+    """A part of one of several splits in Parquet files."""
+    return Parquet(splits[part.split], tuple(file for files in splits.values() for file in files), part)
 
 
 def local_splits(source: Source) -> dict[str, tuple[Path, ...]]:
@@ -161,19 +160,19 @@ def locate(source: Source, split: str) -> Location:
         return locate_path(Path(source.name).expanduser(), split)
     name, _, config = source.hub.partition(":")
     fix = f"connect, or give a path that exists ({source.name} does not exist here), or use --data digits"
-    return Hub(name, config or None, split, ALL, fix)
+    return Hub(name, config or None, Part(split), fix)
 
 
 def locate_named(source: Source, split: str) -> Location:
     """A split of a source that has a name."""
     files, part = local_splits(source), source.splits.get(split)
-    own = [] if part is None else [(match_split(part.split, files), part.rows)]
+    own = [] if part is None else [replace(part, split=match_split(part.split, files) or part.split)]
     # a file of this very name, unless it serves another split; else the part of the source's own split; else a synonym
-    shared = part is not None and is_shared(source, split, files)
-    candidates = own if shared else [(split, ALL), *own, (match_split(split, files), ALL)]
-    for name, rows in candidates:
-        if name in files:
-            return parquet(files, name, rows)
+    shared = part is not None and (part.take != "all" or is_shared(source, split, files))
+    candidates = own if shared else [Part(split), *own, Part(match_split(split, files) or split)]
+    for candidate in candidates:
+        if candidate.split in files:
+            return parquet(files, candidate)
     if part is None:
         fix = "use cascaded.data.hold_out on train" if split.startswith("val") else "use one of them"
         raise missing_split(source.name, split, dict.fromkeys([*files, *source.splits]), fix)
@@ -181,8 +180,9 @@ def locate_named(source: Source, split: str) -> Location:
         return replace(EMBEDDED[source.name], split=split)
     there = f" (it contains {', '.join(files)})" if files else ""
     folder = f"$CASCADED_DATA/{source.folder or source.name}/{there}"
-    fix = f"connect, or put {split}-*.parquet into {folder}, or use --data digits"
-    return Hub(source.hub, source.config, part.split, part.rows, fix)
+    needed = split if part.take == "all" else part.split
+    fix = f"connect, or put {needed}-*.parquet into {folder}, or use --data digits"
+    return Hub(source.hub, source.config, part, fix)
 
 
 def is_shared(source: Source, split: str, files: Iterable[str]) -> bool:
@@ -205,4 +205,4 @@ def locate_path(path: Path, split: str) -> Location:
     else:
         raise InputError(f"{path} is neither a folder nor a .parquet file: give one of these")
     fix = f"use --split with one of them, or add {split}-00000.parquet to its folder"
-    return parquet(splits, find_split(path, split, splits, fix), ALL)
+    return parquet(splits, Part(find_split(path, split, splits, fix)))

@@ -115,5 +115,6 @@ class Problems:
 
 def start_problems(table: Table, source: Source, split: str) -> Problems:
     """The list of a split before it is read; with chosen classes, or in a training set, no class may be empty."""
-    wanted = select_classes(source.classes, table.classes) if source.classes else None
+    chosen = source.classes or table.choose_classes()
+    wanted = select_classes(chosen, table.classes) if chosen else None
     return Problems(table, source.size, wanted, complete=split.casefold() == "train" or wanted is not None)

@@ -48,6 +48,8 @@ def load(
     name = str(name_or_path)
     source = describe(name, image_size, image_column, label_column, classes)
     location = locate(source, split)
+    border = augmentation(name, source.size).border if source.size else 0
+    source = replace(source, size=source.size and source.size + 2 * border)
     request = {
         "name": name if name in SOURCES or isinstance(location, Hub) else str(Path(name).expanduser().resolve()),
         "split": split,
@@ -56,7 +58,7 @@ def load(
         "columns": list(vars(source.columns).values()),
         "classes": list(source.classes),
     }
-    images = replace(load_cached(source, location, request, cache_folder(cache)), name=name)
+    images = replace(load_cached(source, location, request, cache_folder(cache)), name=name).with_border(border)
     return images if channels is None else images.with_channels(channels)
 
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 
-from cascaded.data.columns import Columns, class_names, find_columns, names_of_values
+import torch
+
+from cascaded.data.catalogue import Part
+from cascaded.data.columns import Columns, class_names, find_columns, most_numerous, names_of_values
 from cascaded.data.decode import UnreadableError
+from cascaded.data.split import chosen_share
 from cascaded.errors import InputError, first_line
 
-ALL = slice(None)
+TENTH = 0.1
+"""Of every class, for `Part.take`."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,9 @@ class Table:
         rows: Iterates over the rows from the first on.
         classes: Class names; empty without labels.
         coarse_classes: Names of the coarse classes, if there are any.
-        total: The number of rows, if it is known beforehand.
+        total: The number of rows, about, if it is known beforehand.
         problems: Problems of the files around the rows, such as an image outside the class folders.
+        choose_classes: Names of the classes to keep, if none are given; empty keeps all. It may read all labels.
     """
 
     rows: Callable[[], Iterator[Row]]
@@ -52,6 +58,7 @@ class Table:
     coarse_classes: tuple[str, ...] = ()
     total: int | None = None
     problems: tuple[str, ...] = ()
+    choose_classes: Callable[[], tuple[str, ...]] = tuple
 
 
 def library() -> Any:
@@ -82,7 +89,7 @@ def dataset_table(
     what: str,
     splits: Sequence[Any],
     given: Columns,
-    part: slice = ALL,
+    part: Part,
     total: int | None = None,
     fetch: Callable[[str], bytes] | None = None,
 ) -> Table:
@@ -93,7 +100,7 @@ def dataset_table(
         splits: The data set, then all its splits: undeclared class names are collected from their rows, so that
             numbers agree between splits.
         given: Columns that were given.
-        part: Which rows to take.
+        part: Which rows and classes to take.
         total: The number of rows before that.
         fetch: Reads a file that a row only names; without it such rows are unreadable, as in files from anywhere.
     """
@@ -106,9 +113,12 @@ def dataset_table(
         if columns.image and isinstance(features[columns.image], library().Image):
             dataset = dataset.cast_column(columns.image, library().Image(decode=False))
         classes, coarse = (_classes(features, column, every) for column in (columns.label, columns.coarse))
-    count = None if total is None else len(range(*part.indices(total)))
-    rows = partial(_rows, what, dataset, columns, (classes, coarse), part, fetch)
-    return Table(rows, classes, coarse, count)
+    labels = cache(partial(_labels, what, dataset, columns.label, classes))  # read at most once, and only if needed
+    rows = partial(_rows, what, dataset, columns, (classes, coarse), part, labels, fetch)
+    share = {"all": 1, "tenth": TENTH, "rest": 1 - TENTH}[part.take]
+    count = None if total is None else round(share * len(range(*part.rows.indices(total))))
+    choose = tuple if part.most is None else partial(_most, part.most, classes, labels)
+    return Table(rows, classes, coarse, count, choose_classes=choose)
 
 
 def _classes(features: Any, column: str | None, every: Sequence[Any]) -> tuple[str, ...]:
@@ -119,11 +129,35 @@ def _classes(features: Any, column: str | None, every: Sequence[Any]) -> tuple[s
     return names_of_values(row[column] for split in every for row in split.select_columns([column]))
 
 
-def _rows(what: str, dataset: Any, columns: Columns, classes: Any, part: slice, fetch: Any) -> Iterator[Row]:
+def _most(most: tuple[int, str], classes: tuple[str, ...], labels: Callable[[], list[int]]) -> tuple[str, ...]:
+    return most_numerous(*most, classes, labels())
+
+
+def _labels(what: str, dataset: Any, column: str | None, classes: tuple[str, ...]) -> list[int]:
+    """The label of every row of a split, as a number; none without labels."""
+    if column is None:
+        return []
+    numbers = {name: number for number, name in enumerate(classes)}
+    with reading(what):
+        return [_number(row[column], numbers) for row in dataset.select_columns([column])]
+
+
+def _rows(
+    what: str,
+    dataset: Any,
+    columns: Columns,
+    classes: Any,
+    part: Part,
+    read_labels: Callable[[], list[int]],
+    fetch: Any,
+) -> Iterator[Row]:
     """The rows of a part, labels as numbers."""
     numbers = [{name: number for number, name in enumerate(names)} for names in classes]
+    tenth = None if part.take == "all" else chosen_share(torch.tensor(read_labels()), TENTH, seed=0).tolist()
     with reading(what):
-        for index, row in islice(enumerate(dataset), part.start, part.stop, part.step):
+        for index, row in islice(enumerate(dataset), part.rows.start, part.rows.stop, part.rows.step):
+            if tenth is not None and tenth[index] != (part.take == "tenth"):
+                continue
             labels = (row.get(column) for column in (columns.label, columns.coarse))
             read = partial(_encoded, row[columns.image], fetch)
             yield Row(index, f"row {index}", read, *map(_number, labels, numbers))

@@ -20,7 +20,7 @@ SIZES = {
     "cifar10": (50_000, 32, 10),
     "cifar100": (50_000, 32, 100),
     "tinyimagenet": (100_000, 64, 200),
-    "terriers": (13_000, 224, 10),
+    "terriers": (11_700, 224, 10),
     "digits": (1_438, 8, 10),
 }
 """Number of training images, their height and width, number of classes."""

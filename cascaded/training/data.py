@@ -87,7 +87,8 @@ class Batches:
         epoch, place = divmod(step, self.steps_per_epoch)
         order = _order(self.seed, epoch, len(self.train))
         items = self.train[order[place * self.batch_size : (place + 1) * self.batch_size]]
-        images = self.images.images[items].to(self.device)
+        stored = self.images.images if self.images.bordered is None else self.images.bordered
+        images = stored[items].to(self.device)
         images = self.augment(images, *self.statistics, generator_at(self.seed, "augment", step))
         share = self.processes.share
         return share(images), share(self.images.labels[items]).to(self.device)
