@@ -33,7 +33,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "paper": 1_560,
     "bench": 670,
     "cli": 1_940,
-    "scripts": 640,
+    "scripts": 690,
 }
 
 
