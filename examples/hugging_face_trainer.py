@@ -1,7 +1,8 @@
 """Train a converted Hugging Face model with the `Trainer`: only the loss is replaced.
 
-DINOv2 reads its class from the class token and from the mean over patches, which contains the image at the first step.
-After training, `net.serial()` is the Hugging Face model itself: save and share it as any other.
+DINOv2 reads its class from the class token, which has seen nothing of the image at step 1, and from the mean over
+patches, which has: the first prediction is nearly uniform after a short training, and the second much better. After
+training, `net.serial()` is the Hugging Face model itself: save and share it as any other.
 
     pip install 'cascaded[trainers]'
     python examples/hugging_face_trainer.py [EPOCHS]

@@ -6,6 +6,8 @@ become reshapes, because what comes out of a delay line may lie in memory in ano
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from torch import fx
 from torch.export import ExportedProgram
@@ -33,7 +35,9 @@ def make_functional(program: ExportedProgram) -> ExportedProgram:
         # torch's own functionalization handles writes into views, but takes batch norms apart
         if any(op_name(node) == "batch_norm" for node in program.graph.nodes):
             raise
-        program = program.run_decompositions({})
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)  # torch's use of its own
+            program = program.run_decompositions({})
         _without_writes(program.graph)
     _check_buffers(program)
     for node in program.graph.nodes:
