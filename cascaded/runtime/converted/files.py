@@ -48,6 +48,7 @@ class ConvertedFiles:
     inputs: Inputs
     heads: Heads = "shared"
     schedules: tuple[Schedule, ...] = ("cascaded", "serial")
+    exits: tuple[int, ...] = ()
 
     def check(self) -> None:
         """Refuse what has no counterpart in the exported files."""
