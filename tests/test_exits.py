@@ -110,7 +110,9 @@ def test_where_a_call_costs_as_much_as_the_rest_no_exit_is_chosen():
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_one_item_and_several_have_the_same_confidence(value):
     logits = np.random.default_rng(0).normal(size=(4, 10)).astype(np.float32)
-    np.testing.assert_allclose(np.concatenate([confidence(each[None]) for each in logits]), confidence(logits), rtol=1e-6)
+    np.testing.assert_allclose(
+        np.concatenate([confidence(each[None]) for each in logits]), confidence(logits), rtol=1e-6
+    )
     logits[2, 3] = value
     for one, several in zip((confidence(each[None]) for each in logits), confidence(logits), strict=True):
         np.testing.assert_allclose(one[0], several, rtol=1e-6)

@@ -42,7 +42,7 @@ def export(
 
     Example: cascaded export cifar10-td0 -o exported --int8 --data cifar10-sample
 
-    Example: cascaded export cifar10-shallow-deep -o exported --exits auto --data cifar10-sample
+    Example: cascaded export cifar10-shallow-deep -o out --exits auto --data cifar10-sample
 
     Args:
         model: A trained network: a name from `cascaded models`, a run folder, a saved network, or OWNER/NAME on the
@@ -53,7 +53,8 @@ def export(
         data: With --int8: data set to calibrate with, the images of its split `train`, else `validation`. With --exits
             auto: data set with the split `validation`.
         exits: Steps of the serial schedule after which an item may exit, besides the last one; auto: those that pay off
-            on this machine, chosen on up to 2,000 validation images, with a threshold. Blocks between them are one call.
+            on this machine, chosen on up to 2,000 validation images, with a threshold. Blocks between two of them are
+            one call.
     """
     from cascaded.cascade.named import make_kernel
     from cascaded.hub.pretrained import load
@@ -75,7 +76,9 @@ def export(
     console = wide_console()
     print_line(console, f"wrote {out}: {counted(len(config.files), 'file')} for {schedules}, {size / 1e6:.1f} MB")
     how = ', schedule="serial"' if choose and config.schedule != "serial" else ""
-    print_line(console, f'next, in Python: cascaded.runtime.Runner("{out}"{how}).predict(images, threshold={threshold:g})')
+    print_line(
+        console, f'next, in Python: cascaded.runtime.Runner("{out}"{how}).predict(images, threshold={threshold:g})'
+    )
 
 
 def _steps(exits: tuple[str, ...]) -> tuple[int, ...]:

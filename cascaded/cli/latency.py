@@ -32,10 +32,10 @@ def latency(
     """Measure the latency of early exit on test images, under both schedules, relative to a full pass.
 
     Times the network with torch and, if the packages of cascaded[export] are installed, exported to ONNX Runtime, and
-    says which one to use on this machine. Of a network that was trained to exit between blocks, the exits that pay off are
-    chosen on validation images and timed as well. Writes RUN/latency.json and the figures RUN/latency.svg (accuracy against
-    milliseconds) and RUN/latency-processors.svg (predicted for hardware that updates several blocks at once). Compare
-    the ratios to the full pass: seconds depend on the machine and its load.
+    says which one to use on this machine. Of a network that was trained to exit between blocks, the exits that pay off
+    are chosen on validation images and timed as well. Writes RUN/latency.json and the figures RUN/latency.svg (accuracy
+    against milliseconds) and RUN/latency-processors.svg (predicted for hardware that updates several blocks at once).
+    Compare the ratios to the full pass: seconds depend on the machine and its load.
 
     Example: cascaded latency runs/td0/0 --thresholds 0.7 0.9 --batch-sizes 1 64
 

@@ -66,7 +66,7 @@ def export(
         inputs, schedule = inputs or net.inputs, net.schedule
         accuracy = net.accuracy if kernel in (None, net.net.kernel) and int8_images is None else ()
         net = net.net
-    files = _files(net, inputs, kernel, exits)
+    files = _files(net, inputs, kernel, exits, batched=int8_images is None)
     files.check()
     calibration = None if int8_images is None else _calibration(files, int8_images)
     exporter = Exporter(files, schedule or chosen_schedule(None, files.heads), accuracy, calibration)
@@ -75,7 +75,7 @@ def export(
 
 
 def _files(
-    net: object, inputs: Inputs | None, kernel: Kernel | None, exits: Sequence[int]
+    net: object, inputs: Inputs | None, kernel: Kernel | None, exits: Sequence[int], batched: bool
 ) -> CascadeFiles | ConvertedFiles:
     """Writes the files of a network."""
     if not isinstance(net, Cascade | ConvertedModel):
@@ -92,7 +92,7 @@ def _files(
         return CascadeFiles(net, kernel or net.kernel, inputs, _check_exits(exits, net.serial_steps))
     if exits:
         raise InputError("a converted model has an output after every step: leave out exits")
-    return ConvertedFiles(net, kernel or net.kernel, inputs)
+    return ConvertedFiles(net, kernel or net.kernel, inputs, batched)
 
 
 def _check_exits(exits: Sequence[int], last: int) -> tuple[int, ...]:

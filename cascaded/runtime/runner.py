@@ -13,6 +13,7 @@ import numpy as np
 from cascaded.errors import InputError, at_least, first_line, unknown
 from cascaded.runtime.exported import BATCH, FULL_PASS, NEXT, StepFile, read_export
 from cascaded.runtime.result import EarlyExitResult, check_limits, confidence
+from cascaded.runtime.sessions import import_runtime, open_session
 from cascaded.training.inputs import check_span, describe_shape
 
 if TYPE_CHECKING:  # importing jaxtyping takes a third of the time that importing this module may take
@@ -93,7 +94,7 @@ class Runner:
         at_least(1, threads=threads)
         self.folder = Path(os.path.expanduser(folder))
         self._threads, self._clock = threads, clock
-        _import_runtime()
+        import_runtime()
         self.config = read_export(self.folder)
         self.schedule = schedule or self.config.schedule
         if self.schedule not in self.config.schedules:
@@ -304,29 +305,3 @@ class Runner:
         names = [each.removeprefix(NEXT) for each in file.writes]
         self._sessions[file.file] = opened = _Opened(session, list(file.writes), names)
         return opened
-
-
-def open_session(file: Path, threads: int) -> Any:
-    """Open an ONNX file in ONNX Runtime, on the CPU."""
-    runtime = _import_runtime()
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.log_severity_level = 4
-    # every file has threads of its own: those that wait for the next call must not slow down the other files
-    options.add_session_config_entry("session.force_spinning_stop", "1")
-    try:
-        return runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"], enable_fallback=0)
-    except Exception as error:  # ONNX Runtime raises many types
-        raise InputError(
-            f"{file} is not an ONNX file of this network ({first_line(error)}): export it again"
-        ) from error
-
-
-def _import_runtime() -> Any:
-    try:
-        import onnxruntime  # pyright: ignore[reportMissingImports]
-    except (ImportError, RuntimeError) as error:
-        raise InputError(
-            f"running exported networks needs ONNX Runtime ({error}): pip install 'cascaded[export]'"
-        ) from error
-    return onnxruntime
