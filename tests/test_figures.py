@@ -185,7 +185,7 @@ def test_confusions_of_people_and_networks_have_a_cell_per_category_and_answer(t
     assert titles(fig)[:2] == ["people, 600 ms", "people, 1000 ms"]
     own = rows(table, "human", "confusion", x=1000.0)
     names = [label.get_text() for label in fig.axes[0].get_yticklabels()]
-    for name, each in own.groupby(["method", "lam"], dropna=False):
+    for name, each in own.groupby(["method", "lam", "schedule", "noise"], dropna=False):
         expected = each.groupby(["category", "answer"]).value.mean()  # over seeds
         title = f"{display_name(*name)}, 1000 ms"
         (ax,) = (ax for ax in fig.axes if ax.get_title().replace("\n", " ") == title)

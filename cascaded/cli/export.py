@@ -42,7 +42,7 @@ def export(
 
     Example: cascaded export cifar10-td0 -o exported --int8 --data cifar10-sample
 
-    Example: cascaded export cifar10-shallow-deep -o out --exits auto --data cifar10-sample
+    Example: cascaded export cifar10-shallow-deep -o exported --exits auto
 
     Args:
         model: A trained network: a name from `cascaded models`, a run folder, a saved network, or OWNER/NAME on the
@@ -53,7 +53,7 @@ def export(
         data: With --int8: data set to calibrate with, the images of its split `train`, else `validation`. With --exits
             auto: data set with the split `validation`.
         exits: Steps of the serial schedule after which an item may exit, besides the last one; auto: those that pay off
-            on this machine, chosen on up to 2,000 validation images, with a threshold. Blocks between two of them are
+            on this machine, chosen on up to 5,000 validation images, with a threshold. Blocks between two of them are
             one call.
     """
     from cascaded.cascade.named import make_kernel
