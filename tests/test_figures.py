@@ -188,7 +188,7 @@ def test_confusions_of_people_and_networks_have_a_cell_per_category_and_answer(t
     for name, each in own.groupby(["method", "lam", "schedule", "noise"], dropna=False):
         expected = each.groupby(["category", "answer"]).value.mean()  # over seeds
         title = f"{display_name(*name)}, 1000 ms"
-        (ax,) = (ax for ax in fig.axes if ax.get_title().replace("\n", " ") == title)
+        ax = fig.axes[titles(fig).index(title)]
         shades = ax.collections[0].get_facecolor()[:, 3].reshape(len(names), len(names))
         for (row, category), (column, answer) in product(enumerate(names), repeat=2):
             assert shades[row, column] == pytest.approx(expected[category, answer])
