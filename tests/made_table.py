@@ -240,7 +240,8 @@ def human(net: Made) -> Iterator[dict[str, Any]]:
         rows += [number(metric, early + 0.001 * x, x=x, category=category, manipulation=every) for x in (600.0, 1000.0)]
     for metric, category, answer in product(("confusion", "human_confusion"), CATEGORIES, CATEGORIES):
         cell = {"metric": metric, "category": category, "answer": answer, "manipulation": every}
-        rows += [{**cell, "x": x, "value": 0.5} for x in (600.0, 1000.0)]
+        often = 0.3 + 0.3 * (category == answer) + 0.05 * (answer == "cat") + 0.05 * net.halfway / COARSE
+        rows += [{**cell, "x": x, "value": often + x / 10_000} for x in (600.0, 1000.0)]
     yield from with_keys(net.keys(), [{**row, "human": "human_sat"} for row in rows])
 
 

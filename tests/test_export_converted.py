@@ -230,7 +230,7 @@ def refused():
         "inputs": (vit, {"inputs": None}, "a ConvertedModel does not know its input size"),
         "shape": (vit, {"inputs": other}, "the model was converted for"),
         "classes": (vit, {"inputs": few}, "inputs name 2 classes: give one name per logit"),
-        "int8": (vit, {"int8_images": torch.zeros(2, *SHAPE)}, "a converted model cannot be exported in 8 bits"),
+        "exits": (vit, {"exits": (2,)}, "a converted model has an output after every step: leave out exits"),
         "text": (tokens, {}, "GPT takes other inputs than one batch of images"),
         "operation": (converted(Sorting()), {}, "contains the operation sort, which cannot be exported"),
         "statistics": (unet, {"kernel": cascaded.NoDelay()}, "has statistics for . steps, but with NoDelay"),

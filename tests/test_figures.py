@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import matplotlib as mpl
 import numpy as np
@@ -20,6 +20,7 @@ from cascaded.figures.lines import spread
 from cascaded.figures.style import CASCADED, INK, VERDICTS, color
 from cascaded.paper.claims import evaluate
 from cascaded.results.compare import bands, estimates
+from cascaded.results.names import display_name
 from tests.made_table import NOISES, made_table
 from tests.refused import refused
 
@@ -179,6 +180,20 @@ def test_categories_are_drawn_early_and_late_with_those_of_people(table):
     assert points[:, 0].tolist() == pytest.approx(expected)
 
 
+def test_confusions_of_people_and_networks_have_a_cell_per_category_and_answer(table):
+    fig = figures.human_confusions(table)
+    assert titles(fig)[:2] == ["people, 600 ms", "people, 1000 ms"]
+    own = rows(table, "human", "confusion", x=1000.0)
+    names = [label.get_text() for label in fig.axes[0].get_yticklabels()]
+    for name, each in own.groupby(["method", "lam", "schedule", "noise"], dropna=False):
+        expected = each.groupby(["category", "answer"]).value.mean()  # over seeds
+        title = f"{display_name(*name)}, 1000 ms"
+        ax = fig.axes[titles(fig).index(title)]
+        shades = ax.collections[0].get_facecolor()[:, 3].reshape(len(names), len(names))
+        for (row, category), (column, answer) in product(enumerate(names), repeat=2):
+            assert shades[row, column] == pytest.approx(expected[category, answer])
+
+
 def test_bands_are_one_standard_error_to_both_sides(table):
     curves = rows(table, "speed_accuracy", "accuracy_per_step", time="coarse")
     (ax,) = figures.accuracy_per_step(curves).axes
@@ -291,8 +306,18 @@ def many(table):
         figures.human_curves,
         figures.human_fit,
         figures.human_categories,
+        figures.human_confusions,
     ],
-    ids=["labels", "legend", "panels", "dots", "claims", "gallery", "people", "difference", "categories"],
+    ids=[
+        "labels",
+        "legend",
+        "panels",
+        "dots",
+        "claims",
+        "gallery",
+        *("people", "difference", "categories"),
+        "matrices",
+    ],
 )
 def test_no_text_leaves_the_figure_or_covers_another(table, draw, monkeypatch):
     fig, texts = draw(table), {}

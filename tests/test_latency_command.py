@@ -6,12 +6,15 @@ import sys
 from dataclasses import replace
 
 import pytest
+import torch
 
 from cascaded.cli import main as cli
 from cascaded.errors import InputError
 from cascaded.hub.locate import locate
-from cascaded.runtime.latency import FULL, Timing, record_latency
+from cascaded.runtime.exits import best_exits
+from cascaded.runtime.latency import CHOSEN, FULL, Timing, record_latency
 from cascaded.runtime.recommend import recommend
+from cascaded.traces.select import limit_images, select_images
 from cascaded.training.load import load_run
 from tests.tiny_runs import tiny_run  # noqa: F401
 
@@ -157,6 +160,8 @@ def test_the_exported_network_is_timed_beside_torch(tiny_run, tmp_path, monkeypa
     written = json.loads((folder / "latency.json").read_text())
     by_runtime = {}
     for each in written["timings"]:
+        if each["rule"] == CHOSEN:  # whether there are exits that pay off depends on the machine
+            continue
         by_runtime.setdefault(each["runtime"], []).append(each)
         assert sum(each["stopped"]) == pytest.approx(1)
         assert 0 < each["p50"] <= each["p95"] <= each["p99"]
@@ -166,6 +171,30 @@ def test_the_exported_network_is_timed_beside_torch(tiny_run, tmp_path, monkeypa
     ]
     assert "<svg" in (folder / "latency.svg").read_text()
     assert (folder / "latency-processors.svg").exists() == bool(written["processors"]) == (method == "cascaded-td")
+
+
+def test_exits_that_pay_off_are_timed_as_well(tiny_run, tmp_path, monkeypatch, capsys):  # noqa: F811
+    pytest.importorskip("onnx", reason="exporting needs the extra `export`")
+    pytest.importorskip("onnxruntime", reason="running exported networks needs the extra `export`")
+    folder = shutil.copytree(tiny_run("shallow-deep"), tmp_path / "0")
+    monkeypatch.setattr("cascaded.runtime.exits.measure_steps", lambda runner, image: [1.0] * 9 + [0.5])
+    monkeypatch.setattr(
+        "cascaded.runtime.exits.best_exits",
+        lambda logits, labels, seconds: best_exits(logits, labels, seconds, within=1.0),
+    )
+    cascaded(monkeypatch, folder, "--thresholds", 0.3, "--batch-sizes", 4, "--max-images", 20, "--device", "cpu")
+    assert f"{CHOSEN}: exits after step 1 at threshold 0: " in capsys.readouterr().out
+    timings = json.loads((folder / "latency.json").read_text())["timings"]
+    found = {each["threshold"]: each for each in timings if each["rule"] == CHOSEN}
+    assert set(found) == {0.0, 0.3}
+    assert found[0.0]["stopped"] == [1.0]  # at the first step, and so is its accuracy
+    run = load_run(folder)
+    images, items = select_images(run)
+    items = limit_images(images, items, 20)
+    with torch.no_grad():
+        first = run.net(run.normalized(images.images[items]), schedule="serial")[0].argmax(dim=-1)
+    assert found[0.0]["accuracy"] == pytest.approx(float((first == images.labels[items]).float().mean()))
+    assert f"exported, {CHOSEN} early exit" in (folder / "latency.svg").read_text()
 
 
 def test_a_transformer_is_timed_with_its_blocks_apart_and_in_one_call(tiny_run, tmp_path, monkeypatch, capsys):  # noqa: F811

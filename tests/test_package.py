@@ -26,13 +26,13 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "traces": 1_130,
     "analysis": 1_380,
     "results": 980,
-    "figures": 920,
+    "figures": 950,
     "report": 680,
     "hub": 380,
-    "runtime": 3_420,
+    "runtime": 3_560,
     "paper": 1_640,
     "bench": 670,
-    "cli": 1_940,
+    "cli": 1_960,
     "scripts": 690,
 }
 

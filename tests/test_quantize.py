@@ -9,6 +9,7 @@ from cascaded.cascade.inputs import Schedule
 from cascaded.errors import InputError
 from cascaded.runtime import Runner
 from tests.exports import SHAPE, inputs_of, tiny_net
+from tests.test_export_converted import MODELS, converted, inputs_for
 
 pytest.importorskip("onnx", reason="exporting needs the extra `export`")
 pytest.importorskip("onnxruntime", reason="running exported networks needs the extra `export`")
@@ -37,6 +38,24 @@ def test_every_step_of_still_images_and_of_a_video_is_close_to_single_precision(
             scale = np.abs(expected).max()
             np.testing.assert_allclose(found, expected, atol=0.1 * scale)
     assert other.predict(frames, threshold=0.5).steps.max() <= other.last_step()
+
+
+@pytest.mark.parametrize("name", ["vit", "densenet"])
+@torch.no_grad()
+def test_a_converted_model_is_close_to_single_precision(name, tmp_path):
+    torch.manual_seed(0)
+    net = converted(MODELS[name]())
+    inputs = inputs_for(net)
+    images = torch.rand(24, *inputs.shape, generator=torch.Generator().manual_seed(3))
+    cascaded.export(net, tmp_path / "32", inputs=inputs)
+    config = cascaded.export(net, tmp_path / "8", inputs=inputs, int8_images=images)
+    assert config.precision == "int8"
+    for schedule in ("cascaded", "serial"):
+        one, other = (Runner(tmp_path / name, schedule=schedule) for name in ("32", "8"))
+        given = [images[:3].numpy(), *[None] * 6]
+        for (expected, _), (found, _) in zip(one.stream(given), other.stream(given), strict=True):
+            difference = np.abs(found - expected).max()
+            assert 0 < difference < 0.05 * np.abs(expected).max()
 
 
 def test_bad_images_are_refused(tmp_path):

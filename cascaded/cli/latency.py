@@ -32,9 +32,10 @@ def latency(
     """Measure the latency of early exit on test images, under both schedules, relative to a full pass.
 
     Times the network with torch and, if the packages of cascaded[export] are installed, exported to ONNX Runtime, and
-    says which one to use on this machine. Writes RUN/latency.json and the figures RUN/latency.svg (accuracy against
-    milliseconds) and RUN/latency-processors.svg (predicted for hardware that updates several blocks at once). Compare
-    the ratios to the full pass: seconds depend on the machine and its load.
+    says which one to use on this machine. Of a network that was trained to exit between blocks, the exits that pay off
+    are chosen on validation images and timed as well. Writes RUN/latency.json and the figures RUN/latency.svg (accuracy
+    against milliseconds) and RUN/latency-processors.svg (predicted for hardware that updates several blocks at once).
+    Compare the ratios to the full pass: seconds depend on the machine and its load.
 
     Example: cascaded latency runs/td0/0 --thresholds 0.7 0.9 --batch-sizes 1 64
 
@@ -61,7 +62,8 @@ def latency(
     check_given(runs, "run", "latency runs/td0/0")
     folders = find_runs(runs)
     from cascaded.hub.locate import locate
-    from cascaded.runtime.latency import record_latency
+    from cascaded.runtime.exits import describe_exits
+    from cascaded.runtime.latency import CHOSEN, record_latency
     from cascaded.runtime.recommend import recommend
     from cascaded.training.distributed import choose_device, use_threads
     from cascaded.training.load import load_run
@@ -81,6 +83,8 @@ def latency(
         rows = [_cells(timing) for timing in found.timings]
         print_line(console, f"{folder}:")
         console.print(table(rows, "latency of predictions", set(rows[0]) - {"runtime", "rule", "stopped at each step"}))
+        if found.exits is not None:
+            print_line(console, f"{CHOSEN}: {describe_exits(found.exits)}")
         for sentence in recommend(found.timings):
             print_line(console, sentence)
         for file in (found.file, *_draw(found)):

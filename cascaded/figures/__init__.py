@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from cascaded.figures.compared import estimates_beside_paper as estimates_beside_paper
     from cascaded.figures.files import save as save
     from cascaded.figures.human import human_categories as human_categories
+    from cascaded.figures.human import human_confusions as human_confusions
     from cascaded.figures.human import human_curves as human_curves
     from cascaded.figures.human import human_fit as human_fit
     from cascaded.figures.images import gallery as gallery

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from matplotlib.colors import to_rgb
 
 from cascaded.errors import InputError
-from cascaded.figures.base import Figure, grid, set_format, styled
+from cascaded.figures.base import Figure, cells, grid, set_format, styled
 from cascaded.figures.style import CASCADED, GRID, SERIAL, text_color
 
 SIDE_BY_SIDE = 20
@@ -31,11 +30,9 @@ def schedules(activations: Mapping[str, Float[np.ndarray, "steps blocks"]]) -> F
     for ax, (name, shades) in zip(axes, activations.items(), strict=True):
         color = SERIAL if name.startswith("serial") else CASCADED
         steps, blocks = shades.shape
-        alpha = np.nan_to_num(np.clip(shades.T, 0, 1))
-        cells = np.concatenate([np.broadcast_to(to_rgb(color), (blocks, steps, 3)), alpha[..., None]], axis=-1)
         edges = (np.arange(steps + 1) + 0.5, np.arange(blocks + 1) + 0.5)
         ax.grid(False)  # the cells have edges
-        ax.pcolormesh(*edges, cells, edgecolors=GRID, linewidth=0.8)
+        ax.pcolormesh(*edges, cells(shades.T, color), edgecolors=GRID, linewidth=0.8)
         ax.title.set_color(text_color(color))
         ax.set(xlabel="step", ylabel="block")
         ax.spines[:].set_visible(False)

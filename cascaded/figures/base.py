@@ -10,8 +10,10 @@ from typing import Any, Literal
 
 import matplotlib as mpl
 import matplotlib.figure
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -128,6 +130,12 @@ def grid(
     for ax in axes[count - columns : count]:  # the last ones of their columns have tick labels
         ax.tick_params(labelbottom=True)
     return fig, axes[:count]
+
+
+def cells(shades: np.ndarray, color: str) -> np.ndarray:
+    """A color per cell of a heat map: more opaque from 0 to 1, so that it fits light and dark pages."""
+    alpha = np.nan_to_num(np.clip(shades, 0, 1))
+    return np.concatenate([np.broadcast_to(to_rgb(color), (*alpha.shape, 3)), alpha[..., None]], axis=-1)
 
 
 def set_format(ax: Axes, axis: str, metric: Metric | None, whole: bool = False, ticks: int = 6) -> None:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from cascaded.figures import base
 from cascaded.figures.base import Figure, select, styled
 from cascaded.figures.dots import dots
-from cascaded.figures.style import INK, MUTED, SMALL
+from cascaded.figures.style import GRID, INK, MUTED, SMALL
 from cascaded.results.compare import bands, estimates
 from cascaded.results.human import is_likely, whole_set
 from cascaded.results.metrics import METRICS
@@ -128,6 +128,37 @@ def human_categories(df: pd.DataFrame) -> Figure:
     base.legend(fig, [base.line_handle(PEOPLE, INK, "", "d"), *base.name_handles(networks, "", "o")])
     base.label_axes(fig, axes, METRICS["category_accuracy"].label, "")
     fig.data = pd.concat([people[networks.columns.intersection(people.columns)].assign(name=PEOPLE), networks])
+    return fig
+
+
+@styled()
+def human_confusions(df: pd.DataFrame) -> Figure:
+    """Confusion matrices of people and of networks, early and late: the fuller a cell, the more frequent the answer.
+
+    A row of matrices for people and for each network, at the two deadlines of `human_categories`; seeds are averaged.
+    A row of a matrix is the category of the image; images without noise and blur.
+
+    Args:
+        df: From `cascaded.results.load`.
+    """
+    cells = ["name", "color", "x", "category", "answer"]
+    people = _plain(_one_set(select(df, "human", "human_confusion"))).assign(name=PEOPLE, color=INK)
+    networks = base.named(_plain(_one_set(select(df, "human", "confusion"))))
+    rows = pd.concat([people, networks])[[*cells, "value"]]
+    rows = rows.groupby(cells, sort=False, as_index=False)["value"].mean()
+    matrices = list(rows.groupby(["name", "color", "x"], sort=False))
+    fig, axes = base.grid([f"{name}, {ms:g} ms" for (name, _, ms), _ in matrices], 2.1, "y", sharex=True, sharey=True)
+    order = people["category"].unique().tolist()
+    for ax, ((_, color, _), own) in zip(axes, matrices, strict=True):
+        shades = own.pivot(index="category", columns="answer", values="value").loc[order, order].to_numpy()
+        ax.grid(False)  # the cells have edges
+        ax.pcolormesh(base.cells(shades, str(color)), edgecolors=GRID, linewidth=0.5)
+        ax.set_yticks(np.arange(len(order)) + 0.5, order)
+        ax.set_xticks(np.arange(len(order)) + 0.5, order, rotation=90)
+        ax.set_ylim(len(order), 0)
+        ax.spines[:].set_visible(False)
+    base.label_axes(fig, axes, "answer", "category of the image")
+    fig.data = rows
     return fig
 
 

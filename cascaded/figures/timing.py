@@ -15,6 +15,7 @@ from cascaded.results.metrics import METRICS
 
 FULL = "full pass"
 COLORS = {FULL: INK, "serial": SERIAL, "cascaded": CASCADED, "cascaded, batched blocks": PALETTE[5]}
+COLORS["serial, chosen exits"] = PALETTE[6]
 BASELINES = (PALETTE[1], PALETTE[2], PALETTE[4], PALETTE[8])
 RUNTIMES = {"torch": ("torch", ":"), "onnx": ("exported", "-")}
 

@@ -85,6 +85,7 @@ DRAW: dict[str, Callable[[pd.DataFrame], Figure]] = {
     "human-curves": figures.human_curves,
     "human-fit": figures.human_fit,
     "human-categories": figures.human_categories,
+    "human-confusions": figures.human_confusions,
 }
 CONTENT = msgspec.json.decode(Path(__file__).with_name("sections.json").read_bytes(), type=Content)
 SECTIONS = CONTENT.sections

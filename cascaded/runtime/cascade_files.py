@@ -30,11 +30,13 @@ class CascadeFiles:
         net: The network, in evaluation mode.
         kernel: The delay kernel.
         inputs: Input shape, normalization and class names.
+        exits: Steps of the serial schedule with an output; all of them if it is empty.
     """
 
     net: Cascade
     kernel: Kernel
     inputs: Inputs
+    exits: tuple[int, ...] = ()
 
     @property
     def heads(self) -> Heads:
@@ -67,21 +69,27 @@ class CascadeFiles:
 
     def operations(self, schedule: Schedule) -> list[int]:
         """Operations per image at every step."""
+        if schedule == "serial" and self.exits:
+            return []  # heads and skip paths of the other steps are not computed
         _, height, width = self.inputs.shape
         return self.net.operations(height, width, schedule, kernel=self.kernel)
 
     # --- files of a schedule
 
     def _serial(self, folder: Path, weights: Weights) -> Iterator[StepFile]:
-        """One file per block, and one for the steps after the last block, at which nothing changes."""
-        before, last = None, len(self.net.blocks) + 2
-        for number in range(1, last + 1):
-            after, graph = self._state("serial", before), Graph(weights)
-            StepWriter(self.net, self.kernel, graph, number, after, before).write_serial()
+        """One file per exit, and one for the steps after the last block, at which nothing changes."""
+        last = len(self.net.blocks) + 2
+        exits, before, first = (*(self.exits or range(1, last)), last), None, 1
+        for number, end in enumerate(exits, start=1):
+            after, graph = before, Graph(weights)
+            for _ in range(first, end + 1):
+                after = self._state("serial", after)
+            assert after is not None
+            StepWriter(self.net, self.kernel, graph, end, after, before).write_serial(first)
             name = f"segment-{number}.onnx"
             graph.save(folder / name)
-            yield StepFile(name, number, None if number == last else number, graph.reads, graph.writes)
-            before = after
+            yield StepFile(name, number, None if end == last else number, graph.reads, graph.writes)
+            before, first = after, end + 1
 
     def _cascaded(self, folder: Path, weights: Weights) -> Iterator[StepFile]:
         """Files that compute all blocks, and files that compute those whose input still changes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def export(
     inputs: Inputs | None = None,
     kernel: Kernel | None = None,
     int8_images: Shaped[Tensor, "items channels height width"] | None = None,
+    exits: Sequence[int] = (),
 ) -> ExportConfig:
     """Write a network as ONNX files, which `cascaded.runtime.Runner` runs without torch.
 
@@ -51,6 +53,10 @@ def export(
         kernel: Delay kernel; the network's own by default.
         int8_images: Images, bytes or floats from 0 to 1, to calibrate with: the files then compute in 8 bits. A few
             hundred training images are enough. Test accuracy per step, which is of single precision, is left out.
+        exits: Steps of the serial schedule after which an item may exit, besides the last one; all by default. The
+            blocks between two of them are one file: fewer calls, which take as long as a small block. The steps of the
+            export are then these exits. `cascaded.runtime.exits.choose_exits` finds
+            those that pay off.
     """
     folder = Path(os.path.expanduser(folder))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -60,7 +66,7 @@ def export(
         inputs, schedule = inputs or net.inputs, net.schedule
         accuracy = net.accuracy if kernel in (None, net.net.kernel) and int8_images is None else ()
         net = net.net
-    files = _files(net, inputs, kernel)
+    files = _files(net, inputs, kernel, exits, batched=int8_images is None)
     files.check()
     calibration = None if int8_images is None else _calibration(files, int8_images)
     exporter = Exporter(files, schedule or chosen_schedule(None, files.heads), accuracy, calibration)
@@ -68,7 +74,9 @@ def export(
     return write_folder(folder, exporter.write)
 
 
-def _files(net: object, inputs: Inputs | None, kernel: Kernel | None) -> CascadeFiles | ConvertedFiles:
+def _files(
+    net: object, inputs: Inputs | None, kernel: Kernel | None, exits: Sequence[int], batched: bool
+) -> CascadeFiles | ConvertedFiles:
     """Writes the files of a network."""
     if not isinstance(net, Cascade | ConvertedModel):
         raise InputError(
@@ -81,14 +89,21 @@ def _files(net: object, inputs: Inputs | None, kernel: Kernel | None) -> Cascade
             "network needs: give inputs=cascaded.Inputs(shape, mean, std, classes)"
         )
     if isinstance(net, Cascade):
-        return CascadeFiles(net, kernel or net.kernel, inputs)
-    return ConvertedFiles(net, kernel or net.kernel, inputs)
+        return CascadeFiles(net, kernel or net.kernel, inputs, _check_exits(exits, net.serial_steps))
+    if exits:
+        raise InputError("a converted model has an output after every step: leave out exits")
+    return ConvertedFiles(net, kernel or net.kernel, inputs, batched)
+
+
+def _check_exits(exits: Sequence[int], last: int) -> tuple[int, ...]:
+    """The steps with an output, in their order, up to the last step."""
+    if outside := sorted(each for each in exits if not 1 <= each <= last):
+        raise InputError(f"exit {outside[0]} is not a step of the serial schedule: give steps from 1 to {last}")
+    return tuple(sorted({*exits, last})) if exits else ()
 
 
 def _calibration(files: CascadeFiles | ConvertedFiles, images: Tensor) -> np.ndarray:
     """Images to calibrate with, checked and normalized."""
-    if not isinstance(files, CascadeFiles):
-        raise InputError("a converted model cannot be exported in 8 bits: export it in single precision")
     shape = files.inputs.shape
     if tuple(images.shape[1:]) != shape or not len(images):
         raise InputError(
@@ -132,7 +147,10 @@ class Exporter:
         bounded = schedule == "serial" or self.files.kernel.memory < float("inf")
         operations = self.files.operations(schedule) if bounded else []
         accuracy = self.accuracy if schedule == self.schedule else ()
-        return Steps(len(operations) or None, tuple(files), tuple(accuracy), tuple(operations))
+        exits = self.files.exits if schedule == "serial" else ()
+        if exits and accuracy:
+            accuracy = [accuracy[each - 1] for each in exits]
+        return Steps(len(operations or exits) or None, tuple(files), tuple(accuracy), tuple(operations), exits)
 
 
 def _digests(folder: Path) -> dict[str, str]:

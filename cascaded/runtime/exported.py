@@ -54,13 +54,16 @@ class Steps:
         steps: Number of steps until the output for a still image is final; None if it converges only in the limit.
         files: The files, those for repeated frames first: the first one that fits a step computes it.
         accuracy: Test accuracy per step; empty if it is not known.
-        operations: Operations per image at every step; empty if the number of steps is not known.
+        operations: Operations per image at every step; empty if the number of steps is not known, or with `exits`.
+        exits: The network's own steps after which there is an output, if not after all: step 1 of the export ends with
+            the first of them, and so on.
     """
 
     steps: int | None
     files: tuple[StepFile, ...]
     accuracy: tuple[float, ...] = ()
     operations: tuple[int, ...] = ()
+    exits: tuple[int, ...] = ()
 
     def __post_init__(self):
         if self.steps is not None and not 1 <= self.steps <= MAX_STEPS:

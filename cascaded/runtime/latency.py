@@ -27,6 +27,7 @@ from cascaded.files import write_json
 from cascaded.models.networks import Network
 from cascaded.runtime.baselines import Baseline, check_baseline, folder_of
 from cascaded.runtime.early_exit import early_exit, full_pass
+from cascaded.runtime.exits import Exits, choose_exits
 from cascaded.runtime.export import export
 from cascaded.runtime.processors import predict_times
 from cascaded.runtime.result import EarlyExitResult
@@ -38,6 +39,8 @@ FULL = "full pass"
 """The rule without early exit: one ordinary pass through the network."""
 BATCHED = "cascaded, batched blocks"
 """The cascaded schedule of a converted model whose blocks are alike and are computed in one call."""
+CHOSEN = "serial, chosen exits"
+"""The serial schedule of the exported network with the exits that pay off on validation images."""
 FOLDERS = {True: "together", False: "apart"}
 """Where the exported network is, by whether its blocks are batched."""
 OnProgress = Callable[[int, int], object]
@@ -102,12 +105,14 @@ class Latency:
         split: The split of the images.
         timings: One per rule and batch size.
         processors: Predicted times with several processors; empty without an exported network.
+        exits: Exits chosen on validation images; None if there are none that save time, or without an exported network.
     """
 
     file: Path
     split: str
     timings: list[Timing]
     processors: list[dict[str, Any]]
+    exits: Exits | None = None
 
 
 def record_latency(
@@ -142,13 +147,14 @@ def record_latency(
     inputs = run.normalized(pixels)
     others = [Baseline(name, other.net, other.normalized(pixels)) for name, other in baselines.items()]
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "exported" if exported else None
+        place, chosen = Path(folder) / "exported" if exported else None, None
         if place is not None:
             _export(run, place)
+            chosen = _export_chosen(run, place)
             for name, other in baselines.items():
                 export(other.net, place / folder_of(name), inputs=other.inputs)
         timings = measure_latency(
-            run.net, inputs, labels, thresholds, batch_sizes, schedules, on_progress, place, others
+            run.net, inputs, labels, thresholds, batch_sizes, schedules, on_progress, place, others, chosen
         )
     predictable = exported and "cascaded" in schedules and isinstance(run.net, Cascade)
     processors = predict_times(cast("Cascade", run.net), inputs, labels) if predictable else []
@@ -156,7 +162,7 @@ def record_latency(
     about = {"format": 4, "weights": run.weights, "split": images.split, "items": len(items), **machine}
     file = run.folder / "latency.json"
     write_json(file, {**about, "timings": [asdict(each) for each in timings], "processors": processors})
-    return Latency(file, images.split, timings, processors)
+    return Latency(file, images.split, timings, processors, chosen)
 
 
 def measure_latency(
@@ -169,6 +175,7 @@ def measure_latency(
     on_progress: OnProgress = lambda done, total: None,
     exported: Path | None = None,
     baselines: Sequence[Baseline] = (),
+    exits: Exits | None = None,
 ) -> list[Timing]:
     """Time early exit under several thresholds and schedules, and the full pass, in turns.
 
@@ -185,8 +192,13 @@ def measure_latency(
         exported: Folder with the exported network, to be timed as well: in `FOLDERS[True]` and, with blocks apart, in
             `FOLDERS[False]` if it has blocks that are alike.
         baselines: Other networks, whose full pass is timed as well.
+        exits: Those of the exported network in the folder `CHOSEN`.
     """
     rules = _rules(net, thresholds, schedules, exported, has_alike_blocks(net, images[:1]))
+    if exported is not None and exits is not None:
+        runner = Runner(exported / CHOSEN, schedule="serial", threads=torch.get_num_threads())
+        for threshold in sorted({*thresholds, exits.threshold}):
+            rules["onnx", CHOSEN, threshold, ""] = partial(_exported, runner, threshold)
     rules |= _baseline_rules(baselines, exported)
     inputs = {"": images} | {each.name: each.images for each in baselines}
     timings: list[Timing] = []
@@ -219,6 +231,15 @@ def _export(run: Trained, folder: Path) -> None:
     if isinstance(run.net, ConvertedModel):
         with blocks_of(run.net, batched=False):
             export(run.net, folder / FOLDERS[False], inputs=run.inputs)
+
+
+def _export_chosen(run: Trained, folder: Path) -> Exits | None:
+    """Write the exported network with the exits that pay off, if it was trained to exit between blocks."""
+    if not isinstance(run.net, Cascade) or run.config.get_method().schedule != "serial":
+        return None
+    if found := choose_exits(run):
+        export(run.net, folder / CHOSEN, inputs=run.inputs, exits=found.steps)
+    return found
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from cascaded.cascade.state import State
 from cascaded.runtime.exported import BATCH
 from cascaded.runtime.graph import Graph, Weights
 from cascaded.runtime.layers import write_head, write_layer
-from cascaded.runtime.runner import open_session
+from cascaded.runtime.sessions import open_session
 from cascaded.runtime.steps import StepWriter
 
 PROCESSORS: tuple[int | None, ...] = (1, 2, 4, 8, None)

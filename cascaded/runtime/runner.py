@@ -13,6 +13,7 @@ import numpy as np
 from cascaded.errors import InputError, at_least, first_line, unknown
 from cascaded.runtime.exported import BATCH, FULL_PASS, NEXT, StepFile, read_export
 from cascaded.runtime.result import EarlyExitResult, check_limits, confidence
+from cascaded.runtime.sessions import import_runtime, open_session
 from cascaded.training.inputs import check_span, describe_shape
 
 if TYPE_CHECKING:  # importing jaxtyping takes a third of the time that importing this module may take
@@ -58,6 +59,14 @@ class RunnerState(NamedTuple):
         return self._replace(frame=np.concatenate([self.frame, other.frame]), tensors=tensors)
 
 
+class _Opened(NamedTuple):
+    """A file in ONNX Runtime, its outputs, and what they are called in the state."""
+
+    session: Any
+    outputs: list[str]
+    names: list[str]
+
+
 class Runner:
     """An exported network: steps, early exit, deadlines and streams, without torch.
 
@@ -85,7 +94,7 @@ class Runner:
         at_least(1, threads=threads)
         self.folder = Path(os.path.expanduser(folder))
         self._threads, self._clock = threads, clock
-        _import_runtime()
+        import_runtime()
         self.config = read_export(self.folder)
         self.schedule = schedule or self.config.schedule
         if self.schedule not in self.config.schedules:
@@ -96,7 +105,7 @@ class Runner:
         logits = next((each.writes["logits"] for each in self._steps.files if "logits" in each.writes), ())
         ends = {"frame": (BATCH, *shape)}, {"logits": (BATCH, classes, *logits[2:])}  # maps have an output per pixel
         self._full = StepFile(FULL_PASS, 1, None, *ends)
-        self._sessions: dict[str, Any] = {}
+        self._sessions: dict[str, _Opened] = {}
         for file in (self._full, *(self._steps.find(each.first, same=True) for each in self._steps.files)):
             if file is not None:
                 self._session(file)  # what still images need is opened now, so that no prediction waits for it
@@ -129,8 +138,6 @@ class Runner:
                 "images at the first step and None later, or use schedule='cascaded' for a stream"
             )
         before = {} if state is None else state.tensors
-        if missing := sorted(set(file.reads) - {"frame", *before}):
-            raise InputError(f"state does not have the tensors {', '.join(missing)}: give the one that a step returned")
         logits, changed = self._run(file, {"frame": frame, **before})
         return logits, RunnerState(self._network, number, held, frame, {**before, **changed})
 
@@ -193,13 +200,16 @@ class Runner:
             logits, state = self.step(images if step == 1 else None, state, normalized=normalized)
             before, now = now, self._clock()
             over = step == last or now + (now - before) > deadline
-            exits = np.ones(len(logits), bool) if over else confidence(logits) > (1 if threshold is None else threshold)
-            done = remaining[exits]
-            result.predictions[done], result.steps[done] = logits[exits].argmax(axis=-1), step
-            result.seconds[done] = now - start
-            if exits.all():
+            exits = None if over else confidence(logits) > (1 if threshold is None else threshold)
+            count = len(logits) if exits is None else np.count_nonzero(exits)
+            if count == len(logits):
+                result.predictions[remaining], result.steps[remaining] = logits.argmax(axis=-1), step
+                result.seconds[remaining] = now - start
                 break
-            if exits.any():
+            if exits is not None and count:
+                done = remaining[exits]
+                result.predictions[done], result.steps[done] = logits[exits].argmax(axis=-1), step
+                result.seconds[done] = now - start
                 remaining, state = remaining[~exits], state.select(~exits)
         result.total = self._clock() - start
         return result
@@ -271,17 +281,19 @@ class Runner:
 
     def _run(self, file: StepFile, values: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Logits, and the tensors of the state that a file changes."""
-        feeds = {name: values[name] for name in file.reads}
+        if missing := [name for name in file.reads if name not in values]:
+            raise InputError(f"state does not have the tensors {', '.join(missing)}: give the one that a step returned")
+        opened = self._session(file)
         try:
-            outputs = self._session(file).run(list(file.writes), feeds)
+            outputs = opened.session.run(opened.outputs, {name: values[name] for name in file.reads})
         except Exception as error:  # ONNX Runtime raises many types
             raise InputError(
                 f"{self.folder / file.file} could not compute a step ({first_line(error)}): export the network again"
             ) from error
-        named = dict(zip(file.writes, outputs, strict=True))
-        return named.pop("logits"), {name.removeprefix(NEXT): value for name, value in named.items()}
+        named = dict(zip(opened.names, outputs, strict=True))
+        return named.pop("logits"), named
 
-    def _session(self, file: StepFile) -> Any:
+    def _session(self, file: StepFile) -> _Opened:
         """A file, opened and checked against the configuration."""
         if file.file in self._sessions:
             return self._sessions[file.file]
@@ -290,31 +302,6 @@ class Runner:
         ends = (session.get_inputs(), file.reads), (session.get_outputs(), file.writes)
         if any({each.name: tuple(each.shape) for each in found} != named for found, named in ends):
             raise InputError(f"{path} has other inputs or outputs than config.json: export the network again")
-        self._sessions[file.file] = session
-        return session
-
-
-def open_session(file: Path, threads: int) -> Any:
-    """Open an ONNX file in ONNX Runtime, on the CPU."""
-    runtime = _import_runtime()
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.log_severity_level = 4
-    # every file has threads of its own: those that wait for the next call must not slow down the other files
-    options.add_session_config_entry("session.force_spinning_stop", "1")
-    try:
-        return runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"], enable_fallback=0)
-    except Exception as error:  # ONNX Runtime raises many types
-        raise InputError(
-            f"{file} is not an ONNX file of this network ({first_line(error)}): export it again"
-        ) from error
-
-
-def _import_runtime() -> Any:
-    try:
-        import onnxruntime  # pyright: ignore[reportMissingImports]
-    except (ImportError, RuntimeError) as error:
-        raise InputError(
-            f"running exported networks needs ONNX Runtime ({error}): pip install 'cascaded[export]'"
-        ) from error
-    return onnxruntime
+        names = [each.removeprefix(NEXT) for each in file.writes]
+        self._sessions[file.file] = opened = _Opened(session, list(file.writes), names)
+        return opened

@@ -99,16 +99,22 @@ class StepWriter:
 
     # --- the serial schedule
 
-    def write_serial(self) -> None:
-        """Write a step of the serial schedule: the stem, then one block per step, then nothing but the head."""
+    def write_serial(self, first: int) -> None:
+        """Write steps of the serial schedule, with the logits of the last one: the stem, then one block per step.
+
+        After the last block, nothing but the head is computed.
+
+        Args:
+            first: The first of the steps; the last one is `number`.
+        """
         blocks, number = self.net.chain, self.number
         if self.before is None:
             z = write_layer(self.graph, self.net.stem, self._frame(), SETTLED)
         else:
             z = self._read("features")
-        if 1 < number <= len(blocks) + 1:
-            z = self.write_settled_block(blocks[number - 2], z, number)
-        if number <= len(blocks) + 1:
+        for step in range(max(first, 2), min(number, len(blocks) + 1) + 1):
+            z = self.write_settled_block(blocks[step - 2], z, step)
+        if first <= len(blocks) + 1:
             self._write("features", z)
         if self.net.heads != "shallow_deep":
             for block in blocks[number - 1 :]:

@@ -41,13 +41,17 @@ class ConvertedFiles:
         net: The model, in evaluation mode.
         kernel: The delay kernel.
         inputs: Input shape, normalization and class names.
+        batched: Blocks that are alike may be one computation with stacked weights, which ONNX Runtime does not have in
+            8 bits.
     """
 
     net: ConvertedModel
     kernel: Kernel
     inputs: Inputs
+    batched: bool = True
     heads: Heads = "shared"
     schedules: tuple[Schedule, ...] = ("cascaded", "serial")
+    exits: tuple[int, ...] = ()
 
     def check(self) -> None:
         """Refuse what has no counterpart in the exported files."""
@@ -111,7 +115,9 @@ class ConvertedFiles:
         plan = ready.plan
         values = start_values(plan, self.net.model, call, self.net.statistics)
         constants = {node: for_one_item(node, each) for node, each in values.items()}
-        stepper = Stepper(plan, self.kernel, self.net.statistics, "", ready.alike if self.net.batched else ())
+        stepper = Stepper(
+            plan, self.kernel, self.net.statistics, "", ready.alike if self.net.batched and self.batched else ()
+        )
         return Lines(stepper, constants, self._rest(values, stepper))
 
     def _rest(self, values: dict[fx.Node, Tensor], stepper: Stepper) -> dict[fx.Node, Tensor]:
