@@ -189,7 +189,7 @@ def test_confusions_of_people_and_networks_have_a_cell_per_category_and_answer(t
         expected = each.groupby(["category", "answer"]).value.mean()  # over seeds
         title = f"{display_name(*name)}, 1000 ms"
         ax = fig.axes[titles(fig).index(title)]
-        shades = ax.collections[0].get_facecolor()[:, 3].reshape(len(names), len(names))
+        shades = np.reshape(ax.collections[0].get_array(), (len(names), len(names), 4))[..., 3]
         for (row, category), (column, answer) in product(enumerate(names), repeat=2):
             assert shades[row, column] == pytest.approx(expected[category, answer])
 
