@@ -47,7 +47,7 @@ def works(out: Path, scale: Scale = TINY) -> list[Reproduction]:
 
 def patch(patched: pytest.MonkeyPatch, scale: Scale = TINY) -> None:
     """Have `cascaded reproduce` know these experiments alone, and fork the processes of networks."""
-    for name in list(EXPERIMENTS):
+    for name in reversed(list(EXPERIMENTS)):  # what was deleted last is put back first: the order stays
         patched.delitem(EXPERIMENTS, name)
     for experiment in (PRECISE, TYPICAL):
         patched.setitem(EXPERIMENTS, experiment.name, experiment)

@@ -110,15 +110,3 @@ def test_online_learning_computes_the_same_gradient_in_constant_memory():
     (short, long) = ([float(row[k]) for k in (1, 3)] for row in rows)
     assert long[0] > 2 * short[0]  # four times as many steps
     assert long[1] < 2 * short[1]
-
-
-@pytest.mark.usefixtures("every_kind")
-def test_networks_beside_people_from_nothing_to_the_figure(tmp_path, capsys):
-    runpy.run_path(str(ROOT / "examples" / "human.py"))["main"](60, tmp_path / "networks")
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert [row[2] for row in rows if row[1:2] in (["200.0"], ["600.0"])] == ["0.107955", "0.323132"]
-    errors = {row[1]: float(row[2]) for row in rows if row[0] == "fit_error"}
-    assert errors.keys() == {"CascadedTD(0)", "CascadedCE"}
-    assert all(4 < error < 20 for error in errors.values())  # points; a perfect model has 4.8
-    assert {row[2] for row in rows if row[0] == "ceiling_error"} == {"4.8"}
-    assert (tmp_path / "networks" / "people.png").stat().st_size > 10_000

@@ -70,7 +70,7 @@ def test_the_strong_network_starts_from_cross_entropy_and_ends_the_first_stage()
     assert [task.name for task in (ce, td)] == ["cifar10-strong/cascaded-ce/0", "cifar10-strong/cascaded-td-lam0/0"]
     assert td.after == (ce,)
     assert td.work.config == replace(
-        RECIPES["strong"], data="cifar10", lam=0.0, epochs=7, lr=0.05, init_from=str(ce.folder)
+        RECIPES["strong"], data="cifar10", lam=0.0, epochs=6, lr=0.05, init_from=str(ce.folder)
     )
 
 

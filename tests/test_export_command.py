@@ -80,7 +80,7 @@ def test_a_network_is_exported_in_8_bits_calibrated_on_images_of_its_data(tmp_pa
     assert 0 < np.abs(difference).max() < 0.2
 
 
-def test_a_data_set_without_int8_is_refused(tmp_path, monkeypatch, capsys):
+def test_a_data_set_without_a_use_is_refused(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         cascaded(monkeypatch, "export", "cifar10-td0", "-o", tmp_path / "out", "--data", "cifar10-sample")
-    assert "add --int8" in capsys.readouterr().err
+    assert "is the data set that --int8 or --exits auto looks at" in capsys.readouterr().err

@@ -29,7 +29,7 @@ def analyze(
     unsettled_fraction: float = 0.1,
     epochs: int = 300,
     draws: int = 200,
-    claim_draws: Annotated[int | None, help_default("as many as --draws")] = None,
+    claim_draws: Annotated[int | None, tyro.conf.arg(metavar="INT"), help_default("as many as --draws")] = None,
     seed: int = 0,
     metacog_trials: int = 5,
     metacog_standardize: bool = False,

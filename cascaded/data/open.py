@@ -11,6 +11,7 @@ from typing import Any
 
 from cascaded.data.catalogue import SOURCES, Part, Source
 from cascaded.data.columns import Columns
+from cascaded.data.dataset import dataset_table, library, reading
 from cascaded.data.embedded import EMBEDDED, Embedded
 from cascaded.data.folder import (
     Folder,
@@ -22,7 +23,7 @@ from cascaded.data.folder import (
     split_folders,
     stamp,
 )
-from cascaded.data.table import Table, dataset_table, library, reading
+from cascaded.data.table import Table
 from cascaded.errors import InputError, first_line
 
 TIMEOUT = 10.0
