@@ -260,9 +260,11 @@ def test_training_time_is_read_from_the_metrics(tmp_path):
     values = dict(zip(df.metric, df.value, strict=True))
     assert values == pytest.approx({"seconds_per_epoch": 12.5, "images_per_second": 20, "training_hours": 50 / 3600})
     assert df["items"].isna().all()
-    (folder / "metrics.jsonl").write_text('{"epoch": 8, "step": 200, "seconds": 80.0, "accuracy": [0.5]}\n')
+    line = '{"epoch": 8, "step": 200, "seconds": 80.0, "processor_seconds": 36.0, "accuracy": [0.5]}\n'
+    (folder / "metrics.jsonl").write_text(line)
     run_analyses([folder], ["run_time"], FEW)
     assert value_of(load(folder), "seconds_per_epoch") == 10
+    assert value_of(load(folder), "training_hours") == pytest.approx(0.01)
 
 
 def test_what_is_missing_is_what_this_run_needs(tmp_path):

@@ -238,7 +238,7 @@ def _is_gray(noise: str | None) -> bool:
 
 
 def run_time_tasks(run: Analyzed, settings: Settings) -> list[Task]:
-    """Training time, which includes whatever else the machine did at the time."""
+    """Training time. On a CPU, the hours are those of the processor: elapsed time includes other programs."""
     last = last_metrics(run.folder) if len(run.runs) == 1 else None
     if not last or not last.get("seconds"):
         return []
@@ -246,7 +246,7 @@ def run_time_tasks(run: Analyzed, settings: Settings) -> list[Task]:
     def compute() -> pd.DataFrame:
         rows, seconds = Rows(1), float(last["seconds"])
         rows.value("seconds_per_epoch", seconds / int(last["epoch"]))
-        rows.value("training_hours", seconds / 3600)
+        rows.value("training_hours", float(last.get("processor_seconds", seconds)) / 3600)
         rows.value("images_per_second", last["step"] * run.config.batch_size / seconds)
         return rows.table()
 

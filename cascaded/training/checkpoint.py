@@ -47,12 +47,14 @@ class Position:
         step: Steps done.
         loss: Sum of the losses of the epoch's steps so far.
         seconds: Training time, over all sessions.
+        processor_seconds: The processor time of it, without that of other programs.
         metrics: Length of `metrics.jsonl` in bytes.
     """
 
     step: int = 0
     loss: float = 0.0
     seconds: float = 0.0
+    processor_seconds: float = 0.0
     metrics: int = 0
 
     @classmethod
@@ -60,7 +62,7 @@ class Position:
         """The position in a checkpoint, with checked types and signs."""
         try:
             position = from_json(content, cls)
-            if min(position.step, position.seconds, position.metrics) < 0:
+            if min(position.step, position.seconds, position.processor_seconds, position.metrics) < 0:
                 raise ValueError(f"{position} is negative")
         except ValueError as error:
             raise InputError(

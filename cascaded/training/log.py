@@ -66,6 +66,8 @@ class MetricsLogger:
             return
         self.accuracy = validation
         line = {"epoch": trainer.epoch, "step": position.step, "loss": loss, "seconds": round(position.seconds, 1)}
+        if trainer.batches.device.type == "cpu":
+            line["processor_seconds"] = round(position.processor_seconds, 1)
         line |= {"lr": trainer.lr_at(position.step - 1), "lam": trainer.lam_at(position.step - 1)}
         line |= {"accuracy": validation, **({} if test is None else {"test": test})}
         self.file.add(line)

@@ -105,16 +105,21 @@ def _load_initial(net: Network, config: RunConfig, run: Path | None) -> None:
 
 
 def _run(trainer: Trainer, folder: Path, checkpoint_seconds: float, logger: MetricsLogger) -> None:
-    started, saved = time.monotonic() - trainer.position.seconds, time.monotonic()
+    position, saved = trainer.position, time.monotonic()
+    started, worked = time.monotonic() - position.seconds, time.process_time() - position.processor_seconds
+
+    def read_clocks() -> None:
+        position.seconds, position.processor_seconds = time.monotonic() - started, time.process_time() - worked
+
     with _stop_requests(trainer.processes) as stop:
         while not trainer.done:
             logger.log_step(trainer.step())
             if trainer.at_epoch_end:
                 validation = trainer.validate()
-                trainer.position.seconds = time.monotonic() - started
+                read_clocks()
                 logger.log_epoch(validation, trainer.test() if trainer.done else None)
             if trainer.at_epoch_end or stop or time.monotonic() - saved >= checkpoint_seconds:
-                trainer.position.seconds = time.monotonic() - started
+                read_clocks()
                 _save(trainer, folder, logger)
                 saved = time.monotonic()
             if stop and not trainer.done:
