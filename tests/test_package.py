@@ -21,7 +21,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "cascade": 3_040,
     "models": 570,
     "losses": 200,
-    "data": 1_890,
+    "data": 1_900,
     "training": 1_810,
     "traces": 1_130,
     "analysis": 1_380,
