@@ -163,12 +163,12 @@ def test_splits_of_different_sizes_are_refused_by_check_as_by_train(tmp_path):
 
 @pytest.mark.parametrize("below", ["", "train"])
 def test_a_folder_one_too_high_has_one_class_and_check_and_train_refuse_it(below, tmp_path):
-    root = image_folder(tmp_path / "wrapped" / below / "insects", ["ant", "bee"], each=4).relative_to(tmp_path).parts[0]
-    message = "wrapped has one class, 'insects', and training needs two: give the folder that contains one folder per class"
+    image_folder(tmp_path / "wrapped" / below / "insects", ["ant", "bee"], each=4)
+    message = "wrapped has one class, 'insects', and training needs two: give the folder that contains one folder per"
     for command in (["data", "check"], ["train", "--data"]):
         with pytest.raises(InputError, match=message):
-            run([*command, str(tmp_path / root)])
-    assert load(tmp_path / root).classes == ("insects",)  # for evaluation
+            run([*command, str(tmp_path / "wrapped")])
+    assert load(tmp_path / "wrapped").classes == ("insects",)  # for evaluation
 
 
 @pytest.mark.parametrize(("place", "wrong"), [("nope", "does not exist"), ("file", "is a file")])

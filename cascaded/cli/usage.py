@@ -100,7 +100,8 @@ def explain(event: Any, function: Callable[..., Any], name: str, words: Sequence
             if option is None:
                 return f"{event.message.splitlines()[0].rstrip('.')}: {see}"
             given = _given(option, words)
-            return _own_sentence(option, given) or f"{option.display_name()} is {given!r}: give {_expected(option)}; {see}"
+            wrong = f"{option.display_name()} is {given!r}"
+            return _own_sentence(option, given) or f"{wrong}: give {_expected(option)}; {see}"
     return None
 
 

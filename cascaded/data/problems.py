@@ -124,6 +124,6 @@ def check_classes(classes: Sequence[str], name: str) -> None:
     """Refuse to train on one class, which is always predicted: the folder of all classes was taken for one of them."""
     if len(classes) == 1:
         raise InputError(
-            f"{name} has one class, {classes[0]!r}, and training needs two: give the folder that contains one folder per "
-            "class"
+            f"{name} has one class, {classes[0]!r}, and training needs two: give the folder that contains one folder "
+            "per class"
         )

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from cascaded.lazy import lazy
 
-# before it is imported: ONNX Runtime 1.29 and newer otherwise write an identifier of the machine into the home folder and
-# report on the models that are opened. Whoever sets the variable decides.
+# Before ONNX Runtime is imported: version 1.29 and newer otherwise write an identifier of the machine into the home
+# folder and send reports on the models that are opened. Whoever has set the variable decides.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from torch import Tensor
 from cascaded.data.augment import Augment, normalize
 from cascaded.data.images import Images
 from cascaded.data.noise import make_noise
-from cascaded.data.sources import SOURCES, augmentation, hub_name, load
 from cascaded.data.problems import check_classes
+from cascaded.data.sources import SOURCES, augmentation, hub_name, load
 from cascaded.data.split import divided, fold, limited
 from cascaded.errors import InputError, MissingSplitError
 from cascaded.training.config import RunConfig
