@@ -32,7 +32,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "runtime": 3_560,
     "paper": 1_640,
     "bench": 670,
-    "cli": 1_960,
+    "cli": 1_990,
     "scripts": 690,
 }
 

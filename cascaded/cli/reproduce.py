@@ -55,16 +55,21 @@ def reproduce(
 
     NAME is table-lambda, speed-accuracy, deadline, serial-td0, images, prototypicality, taxonomy, noise-persistent,
     noise-transient, noise-scratch, ood, stopping, terriers, alpha, depth, strong, human, human-augmented or run-time.
-    `claims` compares everything that was reproduced with the claims of the paper; in a clone of the repository, and
-    before anything is reproduced, it prints the results that come with it. `all` is every experiment and the claims.
+
+    The name `all` stands for every experiment and the claims. The name `claims` prints the claims of the paper beside
+    everything that was reproduced or, in a clone of the repository where nothing is reproduced yet, beside the results
+    that come with it.
 
     Networks wait in a queue, in the order of the scale's stages, and have one process each: it trains the network, and
     records and analyzes it for every experiment that uses it. Networks are in OUT/runs, tables and figures in
     OUT/results. To stop, press Ctrl-C or use --pause from elsewhere; run the same command again to resume.
 
     Example: cascaded reproduce all --scale laptop
+
     Example: cascaded reproduce --status --scale laptop
+
     Example: cascaded reproduce all --from results/laptop-0.2
+
     Example: cascaded reproduce --publish results/laptop-0.2 --scale laptop
 
     Args:
