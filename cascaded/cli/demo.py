@@ -62,8 +62,7 @@ def demo(
         work = Reproduction(replace(DEMO, name=f"demo-{data}", networks=own), QUICK_DEMO if quick else DEMO_SCALE, out)
         print_line(console, message)
         with only_queue(out):
-            # on digits a second thread saves nothing, and beside other programs the two wait for each other
-            ended = run_queue(plan([work], keep="traces"), out, f"{program()} demo", num_workers, threads=1)
+            ended = run_queue(plan([work], keep="traces"), out, f"{program()} demo", num_workers)
         if ended.paused:
             raise KeyboardInterrupt("interrupted: run the same command again to resume")
         if ended.failed:
