@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from cascaded.cli import main as cli
-from cascaded.cli.reproduce import estimates_table
 from cascaded.cli.reproduce import reproduce as command
+from cascaded.cli.tables import estimates_table
 from cascaded.errors import InputError
 from cascaded.paper import estimate, published
 from cascaded.paper.estimate import seconds_left
