@@ -134,6 +134,7 @@ WRONG = [
     ("train --rate 0.1", "--rate is called --lr"),
     ("train --model cascaded-td", "--model is called --method"),
     ("sweep --models cascaded-td --jobs 1", "--models is called --methods"),
+    ("analyze run --out comparison", "--out is called --csv"),
     ("bench --width wide 3", "--width is 'wide 3': give whole numbers; see cascaded bench --help"),
     ("latency run --thresholds 0.5 x", "--thresholds is '0.5 x': give numbers; see cascaded latency --help"),
     ("data shoe", "action is 'shoe': give one of list, show, check, noise"),

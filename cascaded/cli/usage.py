@@ -32,8 +32,8 @@ RENAMED = """
 again: overwrite; as-is: no-train; batch: batch-size; batches: batch-sizes; data-limit: scale smoke; decay:
 weight-decay; draw: figure; failing: unsettled-fraction; fine: kernel ews:0.9; half: dtype float16; held-out:
 val-fraction; image: image-column; jobs: num-workers; label: label-column; limit: max-images; model: method, methods,
-arch; models: methods, arch; network: arch; no-draw: no-figure; noisy: noise-frames; rate: lr; schedule: lr-schedule;
-size: image-size; start: init-from; states: activations; stop: threshold
+arch; models: methods, arch; network: arch; no-draw: no-figure; noisy: noise-frames; out: csv; rate: lr; schedule:
+lr-schedule; size: image-size; start: init-from; states: activations; stop: threshold
 """
 RENAMED_OPTIONS = {old: new for old, _, new in (" ".join(each.split()).partition(": ") for each in RENAMED.split(";"))}
 """Options of version 0.1 and their new names, of which a command has one."""
