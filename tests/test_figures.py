@@ -344,6 +344,16 @@ def test_more_than_eight_lines_have_a_legend(table):
     assert [text.get_text() for text in fig.axes[0].texts] == ["chance"]
 
 
+def test_a_legend_is_read_row_by_row_and_every_group_begins_a_row(table):
+    names = ["CascadedTD(0)", "CascadedTD(0.5)", "CascadedTD(1)", "CascadedCE", "Shallow-Deep"]
+    fig = figures.ood(table)
+    fig.draw_without_rendering()
+    entries = [(text.get_window_extent(), text.get_text()) for text in fig.legends[0].get_texts() if text.get_text()]
+    in_order = [text for box, text in sorted(entries, key=lambda each: (-round(each[0].y0), each[0].x0))]
+    assert in_order == [*names, "reads the last step", "reads all steps"]
+    assert len({round(box.y0) for box, text in entries if text.startswith("reads")}) == 1
+
+
 def test_figures_need_neither_torch_nor_pyplot():
     program = (
         "import sys, cascaded\n"

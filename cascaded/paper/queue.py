@@ -221,7 +221,8 @@ def run_queue(
 ) -> Ended:
     """Do all tasks, in the order of their stages, several at a time; stop when OUT/pause appears or on Ctrl-C.
 
-    Each has one thread: beside other programs two threads wait for each other, and training takes up to 16 times as long.
+    Each has one thread: beside other programs two threads wait for each other, and training takes up to 16 times as
+    long.
 
     Args:
         tasks: The networks.
