@@ -6,16 +6,18 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 import torch._dynamo  # otherwise every process would import it with its first optimizer, for seconds
 
-from cascaded.paper import worker
+from cascaded.paper import queue, worker
 from cascaded.paper.experiments import COARSE, EXPERIMENTS, FINE, TITLES, Experiment, Network
 from cascaded.paper.reproduce import Reproduction
 from cascaded.paper.scales import SCALES, SMOKE, Scale, Stage
+from cascaded.results.tasks import Settings
 from cascaded.training import engines
 from cascaded.training.runs import WITH_PARENT
 from tests.forked import code_of, is_going
@@ -61,6 +63,12 @@ def fork(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(engines, "_process", Forked)
     patched.setattr(engines, "POLL_SECONDS", 0.02)
     patched.setattr(worker, "PARENT_SECONDS", 0.02)
+
+
+def draw_little(patched: pytest.MonkeyPatch) -> None:
+    """A tenth of the bootstrap draws, which take most of the time of an analysis."""
+    for each in (queue, worker):
+        patched.setattr(each, "Settings", partial(Settings, draws=20))
 
 
 class Forked:

@@ -25,7 +25,7 @@ from cascaded.paper.scales import SCALES, SMOKE, Stage
 from cascaded.results.names import display_name
 from cascaded.results.table import load
 from cascaded.shell import program
-from tests.queues import fork
+from tests.queues import draw_little, fork
 from tests.tiny_data import tiny_data
 
 ROOT = Path(__file__).parent.parent
@@ -53,6 +53,7 @@ def out(tmp_path_factory):
         patched.setenv("CASCADED_CACHE", str(root / "cache"))
         patched.setitem(SCALES, "smoke", TINY)
         fork(patched)
+        draw_little(patched)
         run([Reproduction(EXPERIMENTS[name], TINY, root / "out") for name in NAMES])
         yield root / "out"
 
