@@ -54,7 +54,7 @@ def _filled(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measurements(claim: Claim, df: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """The effects of a claim, in the rows of its metric: networks that differ in what it compares, on the same items."""
+    """The effects of a claim, in the rows of its metric: networks differ in what it compares, on the same images."""
     rows = _query(df[df["x"].notna() == claim.at_every_x], claim.where)
     if rows.empty:
         return
