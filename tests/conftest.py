@@ -12,8 +12,10 @@ import torch
 from hypothesis import HealthCheck, settings
 from jaxtyping import config as shapes
 
+from cascaded.cascade import cost
 from cascaded.figures import files
 from tests.checked import check_shapes
+from tests.counted import counted_once
 from tests.shared_folder import shared_folder
 
 check_shapes()
@@ -94,4 +96,5 @@ def _cache_of_its_own(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("CASCADED_CACHE", str(shared_folder(tmp_path_factory) / "cache"))
         patched.setenv("TORCHINDUCTOR_CACHE_DIR", str(shared_folder(tmp_path_factory) / "inductor"))
+        patched.setattr(cost, "_count", counted_once(shared_folder(tmp_path_factory) / "operations"))
         yield

@@ -103,7 +103,7 @@ def test_a_killed_queue_loses_and_repeats_nothing(tmp_path):
     _, total = queue_killed_at(whole, at=0)
     assert total > 40
     kills = 0
-    for _ in range(4):
+    for _ in range(3):
         before = finished(out) if out.exists() else {}
         was_killed, _ = queue_killed_at(out, draws.randrange(1, total // 3))
         kills += was_killed
@@ -170,7 +170,10 @@ def test_keep_none_keeps_the_weights_that_others_start_from(kept):
 def test_what_is_done_is_not_done_again(kept, keep):
     before = finished(kept / keep)
     assert len(before) >= 6
-    printed("all", out=kept / keep, keep=keep)
+    if keep == "weights":  # with tables and figures, which are the same for all
+        printed("all", out=kept / keep, keep=keep)
+    else:
+        assert run(kept / keep, keep).failed == {}
     assert finished(kept / keep) == before
 
 
