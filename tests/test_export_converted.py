@@ -112,7 +112,11 @@ operations than the Highway network, and no other computation of kernels."""
     [
         *(pytest.param("highway", "empty", kernel) for kernel in KERNELS),
         *(pytest.param("vit", "rest", kernel) for kernel in WITH_TRANSFORMER),
-        *(pytest.param("vit", "rest", each, marks=pytest.mark.long) for each in KERNELS if each not in WITH_TRANSFORMER),
+        *(
+            pytest.param("vit", "rest", each, marks=pytest.mark.long)
+            for each in KERNELS
+            if each not in WITH_TRANSFORMER
+        ),
     ],
 )
 def test_steps_equal_eager_ones_for_every_kernel(name, start, kernel, tmp_path):
