@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-ABOVE_CHANCE = {  # epochs, rows, and whether the last step is better than that of a network that learned nothing
+ABOVE_CHANCE = {  # epochs, rows, and whether the last step is better than a network that learned nothing
     "anytime_unet.py": (1, 3, lambda value: value > 20),  # all background: 18 %
     "anytime_gpt.py": (1, 3, lambda value: value < 6),  # all 96 characters alike: 6.6 bits
     "anytime_vit.py": (3, 5, lambda value: value > 30),  # chance: 10 %
