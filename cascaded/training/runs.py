@@ -181,8 +181,8 @@ def read_run_file(folder: Path) -> RunFile:
         )
     if isinstance(content, dict) and str(content.get("format")).startswith("cascaded export"):
         raise InputError(
-            f"{folder} is an exported network, for {program()} serve, live and cascaded.runtime.Runner: give the run that "
-            "it was exported from"
+            f"{folder} is an exported network, for {program()} serve, live and cascaded.runtime.Runner: give the run "
+            "that it was exported from"
         )
     try:
         return RunFile.from_json(content)
