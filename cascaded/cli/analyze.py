@@ -106,6 +106,7 @@ def analyze(
         print_line(wide_console(), f"wrote {latencies}")
     if failures:
         raise _first(failures)
+    print_line(wide_console(), f"next: {program()} report {shlex.join(map(str, runs))}")
 
 
 def _first(failures: list[Failure]) -> InputError:
