@@ -7,9 +7,9 @@ the same gradient one step at a time. Each measurement runs in its own process, 
 """
 
 import resource
-import subprocess
 import sys
 from collections.abc import Iterator
+from multiprocessing import get_context
 
 import torch
 from torch import Tensor
@@ -55,16 +55,12 @@ def main() -> None:
     for steps in sys.argv[1:] or ["20", "40", "80"]:
         results = {}
         for method in ("summed", "online"):
-            command = [sys.executable, __file__, method, steps]
-            output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            results[method] = [float(word) for word in output.split()]
+            with get_context("fork").Pool(1) as process:
+                results[method] = process.apply(measure, (method, int(steps)))
         (summed, summed_norm), (online, online_norm) = results["summed"], results["online"]
         print(f"{steps:>5} {summed:>8.0f} MiB {online:>8.0f} MiB   {summed_norm:.4f} {online_norm:.4f}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] in (["summed"], ["online"]):
-        torch.set_num_threads(1)
-        print(*measure(sys.argv[1], int(sys.argv[2])))
-    else:
-        main()
+    torch.set_num_threads(1)
+    main()

@@ -12,8 +12,10 @@ import torch
 from hypothesis import HealthCheck, settings
 from jaxtyping import config as shapes
 
+from cascaded.cascade import cost
 from cascaded.figures import files
 from tests.checked import check_shapes
+from tests.counted import counted_once
 from tests.shared_folder import shared_folder
 
 check_shapes()
@@ -28,6 +30,7 @@ settings.register_profile(
 )
 settings.load_profile("cascaded")
 torch.set_num_threads(1)
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # as cascaded.runtime: some tests import ONNX Runtime before it
 # as in an activated environment: commands are then printed as `cascaded ...`, whichever folder a test is in
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
@@ -93,4 +96,5 @@ def _cache_of_its_own(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("CASCADED_CACHE", str(shared_folder(tmp_path_factory) / "cache"))
         patched.setenv("TORCHINDUCTOR_CACHE_DIR", str(shared_folder(tmp_path_factory) / "inductor"))
+        patched.setattr(cost, "_count", counted_once(shared_folder(tmp_path_factory) / "operations"))
         yield

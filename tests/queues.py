@@ -1,4 +1,4 @@
-"""Tiny queues on embedded digits, whose networks have forked processes: new ones would import torch for seconds."""
+"""Tiny queues on embedded digits, whose processes are forked, as those of sweeps: new ones import torch for seconds."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 import torch._dynamo  # otherwise every process would import it with its first optimizer, for seconds
 
-from cascaded.paper import worker
+from cascaded.cli import main as cli
+from cascaded.paper import queue, worker
 from cascaded.paper.experiments import COARSE, EXPERIMENTS, FINE, TITLES, Experiment, Network
 from cascaded.paper.reproduce import Reproduction
 from cascaded.paper.scales import SCALES, SMOKE, Scale, Stage
+from cascaded.results.tasks import Settings
 from cascaded.training import engines
 from cascaded.training.runs import WITH_PARENT
 from tests.forked import code_of, is_going
@@ -57,10 +61,16 @@ def patch(patched: pytest.MonkeyPatch, scale: Scale = TINY) -> None:
 
 
 def fork(patched: pytest.MonkeyPatch) -> None:
-    """Fork the processes of networks."""
+    """Fork the processes of networks, in queues and in sweeps."""
     patched.setattr(engines, "_process", Forked)
     patched.setattr(engines, "POLL_SECONDS", 0.02)
     patched.setattr(worker, "PARENT_SECONDS", 0.02)
+
+
+def draw_little(patched: pytest.MonkeyPatch) -> None:
+    """A tenth of the bootstrap draws, which take most of the time of an analysis."""
+    for each in (queue, worker):
+        patched.setattr(each, "Settings", partial(Settings, draws=20))
 
 
 class Forked:
@@ -71,7 +81,8 @@ class Forked:
         parent = os.getpid()
         self.process = os.fork()
         if self.process == 0:
-            _work(folder, parent)
+            module = cli if command[0] == "cascaded" else worker
+            _work(folder, parent, [*command[1:], "--threads", str(threads)], module)
 
     def poll(self) -> int | None:
         return None if is_going(self.process) else code_of(self.process)
@@ -83,16 +94,16 @@ class Forked:
         return code_of(self.process)
 
 
-def _work(folder: Path, parent: int) -> None:
-    """The body of `worker.main`, with its output in the log."""
+def _work(folder: Path, parent: int, words: list[str], module: ModuleType) -> None:
+    """The body of a module's `main`, with its output in the log."""
     code = 1
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         sys.stdout = sys.stderr = (folder / "log.txt").open("a", buffering=1)
         os.environ[WITH_PARENT] = str(parent)
-        sys.argv = ["worker", str(folder), "--threads", "1"]
+        sys.argv = [module.__name__, *words]
         with torch.enable_grad():
-            worker.main()
+            module.main()
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1

@@ -12,7 +12,7 @@ from cascaded.results.table import load
 from cascaded.shell import program
 from tests import browser as in_browser
 from tests.browser import DESK, PHONE, check_fits, check_keys, check_plays, check_quiet, visited
-from tests.queues import fork
+from tests.queues import draw_little, fork
 from tests.shared_folder import shared_folder
 
 browser = in_browser.browser
@@ -20,12 +20,13 @@ browser = in_browser.browser
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A quick demo, and what it printed; with forked processes and small pictures."""
+    """A quick demo, and what it printed; with forked processes, few draws, and figures on the page alone."""
     out = tmp_path_factory.mktemp("demo") / "demo"
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("CASCADED_CACHE", str(shared_folder(tmp_path_factory) / "cache"))
-        patched.setattr(files, "DPI", 40)
+        patched.setattr(files, "WRITTEN", ("csv",))
         fork(patched)
+        draw_little(patched)
         with redirect_stdout(io.StringIO()) as text:
             demo(out=out, quick=True, num_workers=1)
         yield out, text.getvalue()
@@ -71,8 +72,9 @@ def test_the_page_works_in_a_browser(made, browser):
 
 
 def test_the_demo_resumes_with_what_is_missing(made, monkeypatch):
-    """Its page, which is drawn again, is compared in the tests of reports."""
+    """Its page, which is drawn again, is compared in the tests of reports, and its claims in those of claims."""
     out, _ = made
+    monkeypatch.setattr("cascaded.paper.claims.evaluate", lambda df: df.head(0))
     monkeypatch.setattr("cascaded.report.write.write_report", lambda *_: out / "report" / "index.html")
     before = {file: file.stat().st_mtime_ns for file in out.rglob("traces/*.safetensors")}
     lost = next(file for file in before if "cifar10-ce" in str(file) and "ews" not in file.name)

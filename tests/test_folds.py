@@ -19,6 +19,7 @@ from cascaded.training.distributed import Distributed
 from cascaded.training.load import load_run
 from cascaded.training.runs import is_done, is_locked, locked
 from tests.forked import code_of, forked, wait_until
+from tests.queues import fork
 
 TINY = "--max-images 64 --epochs 1 --width 2 --batch-size 32 --device cpu --threads 1"
 WORDS = shlex.split(f"sweep {TINY} --folds 2 --num-workers 1 --steps 2 --out runs")
@@ -37,6 +38,7 @@ def kept(place):
 
 def test_killed_between_folds_it_goes_on_and_every_image_is_recorded_once(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    fork(monkeypatch)
     folders = [tmp_path / "runs" / "cascaded-td" / f"fold{number}of2" / "0" for number in (1, 2)]
     child = forked(lambda: cascaded(monkeypatch, *WORDS))
     wait_until(lambda: is_done(folders[0]), child)

@@ -18,6 +18,8 @@ from cascaded.figures.style import STYLE
 from tests.forked import code_of, forked
 from tests.made_traces import made_run, made_trace
 
+FEW_AND_MANY = pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.long)])
+"""More drawn moments with `make fuzz`."""
 pytestmark = pytest.mark.usefixtures("every_kind")
 
 
@@ -88,7 +90,8 @@ def runs(tmp_path_factory):
     return place
 
 
-def test_an_analysis_killed_at_drawn_moments_leaves_whole_files_and_ends_the_same(runs, tmp_path):
+@FEW_AND_MANY
+def test_an_analysis_killed_at_drawn_moments_leaves_whole_files_and_ends_the_same(runs, tmp_path, kills):
     place = tmp_path / "runs"
     words = ["analyze", str(place), "--only", "learned_stopper", "speed_accuracy", "--epochs", "1", "--no-galleries"]
     shutil.copytree(runs, place)
@@ -96,7 +99,7 @@ def test_an_analysis_killed_at_drawn_moments_leaves_whole_files_and_ends_the_sam
     whole = contents(place)
     assert {name.name for name in whole} >= {"learned_stopper.parquet", "speed_accuracy.parquet"}
     assert [name for name in whole if name.parent.name == "stoppers"]
-    for at in random.Random(0).sample(range(1, writes + 1), 5):
+    for at in random.Random(0).sample(range(1, writes + 1), kills):
         shutil.rmtree(place)
         shutil.copytree(runs, place)
         run_killed(words, at)
@@ -106,7 +109,8 @@ def test_an_analysis_killed_at_drawn_moments_leaves_whole_files_and_ends_the_sam
         assert not list(place.rglob("*.part")), at
 
 
-def test_a_report_killed_at_drawn_moments_leaves_the_old_page_or_the_new_one_and_ends_the_same(runs, tmp_path):
+@FEW_AND_MANY
+def test_a_report_killed_at_drawn_moments_leaves_the_old_page_or_the_new_one_and_ends_the_same(runs, tmp_path, kills):
     place, out = shutil.copytree(runs / "0", tmp_path / "runs"), tmp_path / "report"
     run(["analyze", str(place), "--only", "selection_latency", "--no-galleries"])
     words = ["report", str(place), "--out", str(out), "--title"]
@@ -119,7 +123,7 @@ def test_a_report_killed_at_drawn_moments_leaves_the_old_page_or_the_new_one_and
     assert before.pop(page) != whole[page]
     assert {name.suffix for name in before} == {".svg", ".pdf", ".png", ".csv"}
     # the last write is the list of figures: without it, the next report still removes nothing that it should not
-    for at in (*random.Random(1).sample(range(1, writes), 3), writes):
+    for at in (*random.Random(1).sample(range(1, writes), kills), writes):
         shutil.rmtree(out)
         shutil.copytree(older, out)
         run_killed([*words, "A newer page"], at)

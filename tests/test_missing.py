@@ -23,10 +23,10 @@ NAMES = [name for name, analysis in ANALYSES.items() if analysis.needs]
 
 
 def typed(command):
-    """Run a command as a shell would, on a few images."""
+    """Run a command as a shell would, on a few images, with few draws and short trainings."""
     for words in map(shlex.split, command.split(" && ")):
         assert words[0] == "cascaded"
-        few = ["--max-images", "40"] if words[1] == "record" else []
+        few = ["--max-images", "40"] if words[1] == "record" else ["--epochs", "3", "--draws", "20"]
         run([*words[1:], *few, *(["--trials", "1"] if "--noise" in words else [])])
 
 

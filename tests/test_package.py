@@ -19,10 +19,10 @@ ROOMS = [  # each imports from those before it alone
 
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
-    "cascade": 3_040,
+    "cascade": 3_060,
     "models": 570,
     "losses": 200,
-    "data": 1_890,
+    "data": 1_900,
     "training": 1_810,
     "traces": 1_130,
     "analysis": 1_380,

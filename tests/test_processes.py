@@ -65,17 +65,8 @@ def half(rank, folder):
 
 
 @pytest.fixture(scope="module")
-def halves(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("halves")
-    # not forked: other tests may have started threads in this process, and a fork of those can wait for ever
-    code = "import sys; from tests.test_processes import half; half(int(sys.argv[1]), sys.argv[2])"
-    children = [subprocess.Popen([sys.executable, "-c", code, str(k), str(folder)], cwd=ROOT) for k in range(2)]
-    try:
-        assert [child.wait(timeout=PATIENCE) for child in children] == [0, 0]
-    finally:
-        for child in children:
-            child.kill()
-    return [torch.load(folder / str(rank), weights_only=True) for rank in range(2)]
+def halves(ended):
+    return [torch.load(ended[0] / str(rank), weights_only=True) for rank in range(2)]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -99,7 +90,10 @@ def test_without_shared_statistics_two_halves_are_not_the_whole():
 COMMANDS = """
 import json, os, sys
 from cascaded.cli.main import main
+from tests.test_processes import half
 from torch.distributed import TCPStore
+
+half(int(os.environ["RANK"]), sys.argv[2])
 
 agent, stores = TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False), []
 for number, words in enumerate(json.loads(sys.argv[1])):
@@ -114,25 +108,34 @@ for number, words in enumerate(json.loads(sys.argv[1])):
 
 
 def torchrun(commands, tmp_path):
-    """Two processes that `cascaded train` time after time, as if each command had been started by torchrun itself."""
+    """Two processes that do their `half`, then `cascaded train` as if torchrun had started every command itself."""
     (tmp_path / "commands.py").write_text(COMMANDS)
     # --standalone: the agent's store listens on a port that the system chooses
     options = ["--standalone", "--nproc-per-node", "2", "--log-dir", str(tmp_path / "torchrun")]
     words = [sys.executable, "-m", "torch.distributed.run", *options, str(tmp_path / "commands.py")]
-    words += [json.dumps(commands)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    words += [json.dumps(commands), str(tmp_path)]
+    found = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": found}
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment)
 
 
-def test_torchrun_trains_goes_on_and_agrees_with_one_process(tmp_path):
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """The only two processes of these tests, which import torch for seconds: their folder, and how torchrun ended."""
+    folder = tmp_path_factory.mktemp("processes")
     arguments = shlex.split("--max-images 64 --epochs 2 --width 2 --batch-size 64 --lr 0.01 --device cpu")
-    one, two, begun, half = (tmp_path / name for name in ("one", "two", "begun", "half"))
+    one, two, begun, half = (folder / name for name in ("one", "two", "begun", "half"))
     run(["train", *arguments, "--out", str(one)])
     shutil.copytree(one, begun)
     (max((begun / "0" / "checkpoints").iterdir()) / "manifest.json").unlink()
     again, coarse = [*arguments, "--out", str(two)], ["--epochs", "1", "--precision", "bfloat16"]
     resumed = ["--resume", str(begun), "--device", "cpu"]
-    ended = torchrun([again, resumed, [*arguments, "--out", str(half), *coarse], again], tmp_path)
+    return folder, torchrun([again, resumed, [*arguments, "--out", str(half), *coarse], again], folder)
+
+
+def test_torchrun_trains_goes_on_and_agrees_with_one_process(ended):
+    folder, ended = ended
+    one, two, begun, half = (folder / name for name in ("one", "two", "begun", "half"))
     assert ended.stdout.count("wrote") == 3, ended.stderr  # one process prints
     assert "resuming after step 1 of 2" in ended.stderr
     expected = checkpoint.newest(one / "0").model

@@ -26,17 +26,19 @@ from cascaded.training.engines import Local, Status, run_jobs
 from cascaded.training.runs import is_done, is_locked, locked, read_metrics, resume_command
 from cascaded.training.sweep import plan
 from tests.forked import code_of, forked, wait_until
+from tests.queues import fork
 from tests.refused import refused
 from tests.shared_folder import shared_folder
 
+PROCESS = engines._process
 # one thread: two that wait for each other on cores that others use as well take far longer
 TINY = shlex.split("--max-images 64 --epochs 1 --width 2 --batch-size 32 --device cpu --threads 1")
 
 
 @pytest.fixture
 def sweep(tmp_path, monkeypatch):
-    """`cascaded sweep` in this process, which has torch already; its runs have processes of their own."""
-    monkeypatch.setattr(engines, "POLL_SECONDS", 0.1)
+    """`cascaded sweep` in this process, which has torch already; its runs have forked processes."""
+    fork(monkeypatch)
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["cascaded", "sweep", *TINY, "--out", str(tmp_path / "runs"), *arguments])
@@ -125,7 +127,8 @@ def _heard():
 
 @pytest.mark.usefixtures("_heard")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_sweep_that_is_interrupted_or_killed_leaves_no_run_behind(sweep, tmp_path, how):
+def test_a_sweep_that_is_interrupted_or_killed_leaves_no_run_behind(sweep, tmp_path, monkeypatch, how):
+    monkeypatch.setattr(engines, "_process", PROCESS)  # not forked: as users start them
     child = forked(lambda: sweep("--epochs", "500", "--num-workers", "1"))
     metrics = tmp_path / "runs" / "cascaded-td" / "0" / "metrics.jsonl"
     wait_until(metrics.exists, child)
@@ -199,13 +202,17 @@ def test_a_sweep_runs_on_both_nodes_of_a_ray_cluster(tmp_path):
 
 @pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed: pip install 'cascaded[cluster]'")
 @pytest.mark.usefixtures("_one_cluster")
-def test_a_cluster_that_does_not_answer_is_an_error(tmp_path):
-    words = [sys.executable, "-m", "cascaded", "sweep", *TINY, "--engine", "ray", "--address", "auto"]
-    alone = {**os.environ, "RAY_TMPDIR": str(tmp_path)}  # clusters of this machine leave their address in it
-    output = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=alone, timeout=300)
-    assert output.returncode == 2
-    assert "no Ray cluster answers" in output.stderr
-    assert "start one with `ray start --head`" in output.stderr
+def test_a_cluster_that_does_not_answer_is_an_error(sweep, tmp_path):
+    def work():
+        os.chdir(tmp_path)
+        os.environ["RAY_TMPDIR"] = str(tmp_path)  # clusters of this machine leave their address in it
+        sys.stderr = (tmp_path / "printed.txt").open("w", buffering=1)
+        sweep("--engine", "ray", "--address", "auto")
+
+    assert code_of(forked(work)) == 2
+    printed = (tmp_path / "printed.txt").read_text()
+    assert "no Ray cluster answers" in printed
+    assert "start one with `ray start --head`" in printed
 
 
 # --- which runs a sweep has

@@ -119,13 +119,13 @@ def test_nothing_is_chosen_where_all_is_given_or_enough():
 def test_the_strong_recipe_trains_in_two_phases(tmp_path, cascaded, monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(tiny_data(tmp_path / "data")))
     one_step = ["--epochs", "1", "--batch-size", "64", *EXECUTED]  # 108 training images
-    words = ["train", "--data", "cifar10", "--recipe", "strong"]
+    words = ["train", "--data", "cifar10", "--recipe", "strong", "--width", "4"]
     cascaded(*words, "--method", "cascaded-ce", "--out", "runs/strong-ce", *one_step)
     cascaded(*words, "--init-from", "runs/strong-ce/0", "--lr", "0.05", "--out", "runs/strong", *one_step)
     first, second = (load_run(tmp_path / "runs" / name / "0") for name in ("strong-ce", "strong"))
     assert (first.step, second.step) == (1, 1)
     assert second.config.init_from == first.weights
-    strong = replace(RECIPES["strong"], data="cifar10", epochs=1, batch_size=64)
+    strong = replace(RECIPES["strong"], data="cifar10", width=4, epochs=1, batch_size=64)
     assert first.config == replace(strong, method="cascaded-ce")
     assert second.config == replace(strong, init_from=first.weights, lr=0.05)
     assert train_args(RECIPES["strong"]) == ["--recipe", "strong"]

@@ -66,7 +66,7 @@ def demo(
         if ended.paused:
             raise KeyboardInterrupt("interrupted: run the same command again to resume")
         if ended.failed:
-            raise InputError("; ".join(f"{name} failed, {reason}" for name, reason in ended.failed.items()))
+            raise InputError("; ".join(f"{names} failed, {reason}" for names, reason in ended.failures.items()))
         for note in write_results(work).notes:
             print_line(console, f"note: {note}")
         console.print(accuracy_table(results_of(work)))

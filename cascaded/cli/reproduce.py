@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from cascaded.paper.queue import Task
+    from cascaded.paper.queue import Ended, Task
     from cascaded.paper.reproduce import Reproduction
     from cascaded.paper.work import Keep
     from cascaded.training.engines import Status
@@ -128,15 +128,16 @@ def reproduce(
         words["--num-workers"] = () if num_workers is None else (num_workers,)
         options = "".join(f" {name} {' '.join(map(str, each))}".rstrip() for name, each in words.items() if each)
         command = f"{program()} reproduce {' '.join(names)} {where}{options}"
-        failed, paused = _run(chosen, keep, stages, num_workers, command, console)
+        ended = _run(chosen, keep, stages, num_workers, command, console)
         if claims:
-            _show_claims(scale, folder, out is None, console, quiet=paused)
-        elif not paused:
+            _show_claims(scale, folder, out is None, console, quiet=ended.paused)
+        elif not ended.paused:
             print_line(console, f"next: {program()} reproduce claims {where}")
-        if paused:
+        if ended.paused:
             print_line(console, f"paused; to resume: {command}")
-        elif failed:
-            raise InputError(f"{counted(len(failed), 'network')} failed: {'; '.join(failed)}; run it again to resume")
+        elif ended.failed:
+            failures = "; ".join(f"{names}, {reason}" for names, reason in ended.failures.items())
+            raise InputError(f"{counted(len(ended.failed), 'network')} failed: {failures}; run it again to resume")
 
 
 def _chosen(names: Sequence[str], scale: str, out: Path, no_train: bool) -> list[Reproduction]:
@@ -163,11 +164,12 @@ def _run(
     num_workers: int | None,
     command: str,
     console: Console,
-) -> tuple[list[str], bool]:
-    """Run the queue, then write and show what there is; returns which networks failed, and whether it was paused."""
+) -> Ended:
+    """Run the queue, then write and show what there is; returns what became of it."""
+    from cascaded.paper.queue import Ended, only_queue, plan, run_queue
+
     if not works:
-        return [], False
-    from cascaded.paper.queue import only_queue, plan, run_queue
+        return Ended({}, paused=False)
 
     start, out = time.monotonic(), works[0].out
     with only_queue(out):
@@ -187,7 +189,7 @@ def _run(
             conclude(work, console, quiet=ended.paused)
     done = sum(status.state == "done" for status in ended.statuses.values())
     print_line(console, f"{done} of {counted(len(tasks), 'network')} done, after {minutes(time.monotonic() - start)}")
-    return [f"{name}, {reason}" for name, reason in ended.failed.items()], ended.paused
+    return ended
 
 
 def _show_claims(scale: str, out: Path, is_default: bool, console: Console, quiet: bool) -> None:

@@ -141,7 +141,20 @@ def explain(event: Any, function: Callable[..., Any], name: str, words: Sequence
             option = event.argument
             if option is None:
                 return f"{event.message.splitlines()[0].rstrip('.')}: {see}"
-            return f"{option.display_name()} is {_given(option, words)!r}: give {_expected(option)}; {see}"
+            given = _given(option, words)
+            wrong = f"{option.display_name()} is {given!r}"
+            return _own_sentence(option, given) or f"{wrong}: give {_expected(option)}; {see}"
+    return None
+
+
+def _own_sentence(option: Any, given: str) -> str | None:
+    """Why an option refuses a value, if it is written in a way of its own, as `--lam 1:0` is."""
+    try:
+        option.lowered.instance_from_str([given])
+    except InputError as error:
+        return str(error)
+    except (ValueError, TypeError):  # of a plain type
+        return None
     return None
 
 

@@ -40,9 +40,10 @@ TEXT += ["paper_data", "note"]
 
 def evaluate(df: pd.DataFrame) -> pd.DataFrame:
     """Every measurement behind every claim, one row each; one row that says so for a claim that was not measured."""
-    rows = []
+    rows, metrics = [], dict(iter(df.groupby("metric")))
     for claim, statement in STATEMENTS.items():
-        found = [row for each in CLAIMS if each.claim == claim for row in _measurements(each, df)]
+        about = [each for each in CLAIMS if each.claim == claim and each.metric in metrics]
+        found = [row for each in about for row in _measurements(each, metrics[each.metric])]
         rows += [{"statement": statement, **_filled(row)} for row in found or [_not_measured(claim)]]
     return pd.DataFrame(rows, columns=pd.Index(COLUMNS))
 
@@ -53,11 +54,11 @@ def _filled(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measurements(claim: Claim, df: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """The effects of a claim: networks that differ in what it compares only, on the same images."""
-    rows = df[(df["metric"] == claim.metric) & (df["x"].notna() == claim.at_every_x)]
-    rows = _preferred(_query(rows, claim.where), claim.prefer)
+    """The effects of a claim, in the rows of its metric: networks differ in what it compares, on the same images."""
+    rows = _query(df[df["x"].notna() == claim.at_every_x], claim.where)
     if rows.empty:
         return
+    rows = _preferred(rows, claim.prefer)
     alike = [name for name in dict.fromkeys([*SETTING, "config", "width", "train_noise"]) if name not in claim.across]
     setting = rows.groupby(alike, dropna=False).ngroup()
     first, second = _query(rows, claim.a), None if claim.b is None else _query(rows, claim.b)

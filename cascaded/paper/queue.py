@@ -203,6 +203,14 @@ class Ended:
         """By the name of a network that failed, the reason."""
         return {task.name: status.message for task, status in self.statuses.items() if status.state == "failed"}
 
+    @property
+    def failures(self) -> dict[str, str]:
+        """By the names of the networks that failed for the same reason, `a, b`, this reason."""
+        names: dict[str, list[str]] = {}
+        for name, reason in self.failed.items():
+            names.setdefault(reason, []).append(name)
+        return {", ".join(each): reason for reason, each in names.items()}
+
 
 def run_queue(
     tasks: Sequence[Task],
