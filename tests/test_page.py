@@ -220,7 +220,7 @@ def test_a_caption_explains_the_values_that_its_figure_tells_apart(tmp_path, pat
     assert "Centrality: how close an image's features are to the weights of its class;" in captions["prototypicality"]
     assert "msp: on the maximum softmax probability; entropy:" in captions["ood"]
     others = sorted(set(table["ood_data"].dropna()) - {"mean"})
-    assert f"The out-of-distribution images are of {', '.join(others)}." in captions["ood"]
+    assert f"Out-of-distribution images: {', '.join(others)}." in captions["ood"]
     one = draw(SECTIONS[2].figures, table[table["measure"] == "centrality"], tmp_path)[0]
     assert "Centrality" not in one.caption
 

@@ -135,7 +135,7 @@ def _ood_data(data: pd.DataFrame, table: pd.DataFrame) -> Iterator[str]:
     """A sentence with the data sets that a figure has means over."""
     if "ood_data" in data and (data["ood_data"] == "mean").any():
         names = sorted(set(table["ood_data"].dropna()) - {"mean"})
-        yield f"The out-of-distribution images are of {', '.join(names)}."
+        yield f"Out-of-distribution images: {', '.join(names)}."
 
 
 def _uncertainty(data: pd.DataFrame) -> str:
