@@ -33,7 +33,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "runtime": 3_560,
     "paper": 1_640,
     "bench": 670,
-    "cli": 1_990,
+    "cli": 2_020,
     "scripts": 690,
 }
 
