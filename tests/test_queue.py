@@ -18,6 +18,7 @@ from cascaded import files
 from cascaded.analysis.rows import DRAWS
 from cascaded.cli.reproduce import reproduce as command
 from cascaded.errors import InputError
+from cascaded.paper import worker
 from cascaded.paper.published import read_estimates
 from cascaded.paper.queue import only_queue, plan, run_queue
 from cascaded.paper.reproduce import Reproduction
@@ -225,6 +226,14 @@ def test_another_network_is_not_replaced_by_a_published_one(kept, copied):
         printed(out=kept / "weights", publish=copied.parent / "results")
     with pytest.raises(InputError, match=r"no network in .* is finished"):
         printed(out=copied.parent / "nothing", publish=copied.parent / "again")
+
+
+def test_work_that_has_to_be_deterministic_is(tmp_path, monkeypatch):
+    task = plan([replace(works(tmp_path)[0], scale=replace(TINY, deterministic=True))])[0]
+    monkeypatch.setattr(worker, "be_deterministic", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        worker.work(task.work)
+    assert not task.folder.exists()
 
 
 def test_status_and_pause_work_from_elsewhere(tmp_path, monkeypatch):
