@@ -127,7 +127,7 @@ def numbers(data: pd.DataFrame) -> tuple[tuple[str, ...], ...]:
         return ()
     metric = METRICS[data["metric"].iloc[0]]
     columns = ("data", "split", "time", "noise", "measure", "detector", "reads", "rule", "protocol_version")
-    columns += ("manipulation", "level", "category")
+    columns += ("analysis_version", "manipulation", "level", "category")
     varying = [name for name in columns if name in data and data[name].nunique(dropna=False) > 1]
     if "lam" in data and data.duplicated(["name", *varying, *(["x"] if "x" in data else [])]).any():
         varying.append("lam")
