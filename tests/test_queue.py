@@ -294,7 +294,9 @@ def test_settings_that_have_changed_are_measured_on_rounded_weights(rounded):
 
 
 def test_rows_of_rounded_weights_are_replaced_when_the_weights_are_back(kept, rounded):
-    later = Reproduction(replace(PRECISE, name="later", recordings=(RecordingConfig(schedule="serial"),)), TINY, rounded)
+    later = Reproduction(
+        replace(PRECISE, name="later", recordings=(RecordingConfig(schedule="serial"),)), TINY, rounded
+    )
     with only_queue(rounded):
         run_queue(plan([later]), rounded, "later", 2)
     for network in (TD, CE, NOISY):

@@ -31,13 +31,7 @@ from tests.tiny_data import tiny_data
 ROOT = Path(__file__).parent.parent
 MAIN = cascades("cifar10", lams=(0.0, 1.0))
 NOISY = cascades("cifar10", noise="occlusion")
-TINY = replace(
-    SMOKE,
-    recipe=replace(SMOKE.recipe, width=2),
-    stages=(Stage(MAIN), Stage(NOISY)),
-    fine_steps=12,
-    fit_epochs=2,
-)
+TINY = replace(SMOKE, stages=(Stage(MAIN), Stage(NOISY)))
 NAMES = ("table-lambda", "deadline", "prototypicality", "noise-persistent", "ood", "run-time")
 
 

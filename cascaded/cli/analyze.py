@@ -194,7 +194,9 @@ def _named(numbers: pd.DataFrame) -> pd.DataFrame:
     several = numbers.groupby("name").config.transform("nunique") > 1
     numbers.loc[several, "name"] += ", config " + numbers.config[several]
     several = numbers.groupby("analysis").analysis_version.transform("nunique") > 1
-    numbers.loc[several, "name"] += ", analysis version " + numbers.analysis_version[several].astype("Int64").astype(str)
+    numbers.loc[several, "name"] += ", analysis version " + numbers.analysis_version[several].astype("Int64").astype(
+        str
+    )
     return numbers.sort_values(["place", "lam"], kind="stable")
 
 
