@@ -189,6 +189,7 @@ def test_the_scales_have_what_the_paper_sweeps():
     }
     folds = [network for network in EXPERIMENTS["prototypicality"].networks if network.folds]
     assert {(network.folds, LAPTOP.has(network)) for network in folds} == {(10, True)}
+    assert {(LAPTOP.config(network).epochs, PAPER.config(network).epochs) for network in folds} == {(12, 120)}
     assert {network.data for network in EXPERIMENTS["images"].networks} == {"cifar10", "cifar100"}
     assert {network.data for network in EXPERIMENTS["run-time"].networks} == set(SETS)
     on_cifar100 = [network for network in EVERY if network.data == "cifar100" and LAPTOP.has(network)]

@@ -294,15 +294,14 @@ def test_settings_that_have_changed_are_measured_on_rounded_weights(rounded):
 
 
 def test_rows_of_rounded_weights_are_replaced_when_the_weights_are_back(kept, rounded):
-    later = Reproduction(
-        replace(PRECISE, name="later", recordings=(RecordingConfig(schedule="serial"),)), TINY, rounded
-    )
+    experiment = replace(PRECISE, name="later", recordings=(RecordingConfig(schedule="serial"),))
+    later = Reproduction(experiment, TINY, rounded)
     with only_queue(rounded):
         run_queue(plan([later]), rounded, "later", 2)
     for network in (TD, CE, NOISY):
         shutil.copy(folder_of(kept / "weights", network) / "model.safetensors", folder_of(rounded, network))
     with only_queue(rounded):
-        ended = run_queue(plan([replace(later, experiment=replace(later.experiment, name="last"))]), rounded, "last", 2)
+        ended = run_queue(plan([replace(later, experiment=replace(experiment, name="last"))]), rounded, "last", 2)
     assert ended.failed == {}
     after = load(rounded / "runs", "speed_accuracy")
     assert after.rounded_from.isna().all()
@@ -313,7 +312,7 @@ def test_weights_of_another_training_are_not_replaced(kept, rounded):
     file = rounded.parent / "results" / TD.part / TD.name / "0" / "model.safetensors"
     shutil.copy(folder_of(kept / "weights", CE) / "model.safetensors", file)
     for weights in (False, True):
-        with pytest.raises(InputError, match=r"has weights of another training than .*: remove it, or publish to ano"):
+        with pytest.raises(InputError, match=r"has weights .* of another training than .*: remove it, or publish to"):
             printed(out=kept / "weights", publish=rounded.parent / "results", weights=weights)
 
 

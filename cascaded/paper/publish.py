@@ -48,7 +48,7 @@ def _check_target(run: Path, target: Path) -> None:
     here, there = trained_weights(run), trained_weights(target)
     if here and there and here != there:
         raise InputError(
-            f"{target} has weights of another training than {run} ({there[:12]}, {here[:12]}): remove it, or publish to "
+            f"{target} has weights {there[:12]} of another training than {run}, {here[:12]}: remove it, or publish to "
             "another folder"
         )
 

@@ -99,7 +99,7 @@ Parts = dict[str, Part]
 
 
 def _known(part: Part | None, task: Task, of_rounded: bool) -> Part | None:
-    """The rows of these traces, if they were computed; of rounded weights, those of the weights themselves count, too."""
+    """The rows of these traces, if they were computed; of rounded weights, those of trained ones count."""
     if part is None:
         return None
     digests, rows = part

@@ -127,7 +127,7 @@ def to_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _earlier(file: Path) -> dict[str, Any]:
-    """What rows have in columns that there was not yet when they were written: null, or the provenance of their file."""
+    """What rows have in columns that there were not when they were written: null, or the provenance of their file."""
     known = read_provenance(file) or {}
     digests = known.get("weights") or []
     weights = digests[0][:DIGITS] if len(digests) == 1 and digests[0] else None

@@ -138,7 +138,7 @@ def join(traces: Sequence[Trace]) -> Trace:
 
 
 def join_provenance(folds: Sequence[Provenance]) -> Provenance:
-    """The provenance of joined folds: that of the first, the oldest protocol, digests of the items and weights of all."""
+    """The provenance of joined folds: that of the first, the oldest protocol, digests of all items and weights."""
     digests = {name: join_digests([getattr(fold, name) for fold in folds]) for name in ("items", "weights")}
     made_with = min((fold.made_with for fold in folds), key=protocol_version)
     return replace(folds[0], fold=None, made_with=made_with, **digests)
