@@ -9,6 +9,7 @@ import platform
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
+from errno import EROFS
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -42,8 +43,7 @@ def write_whole(file: Path, write: Callable[[Path], object]) -> None:
         _delete(part)
         # safetensors reports a full disk as an error of its own, not as OSError
         if isinstance(error, OSError) or type(error).__name__ == "SafetensorError":
-            reason = getattr(error, "strerror", None) or str(error)
-            raise InputError(f"{file} cannot be written ({reason}): make room, or choose another folder") from error
+            raise not_written(file, error) from error
         raise
 
 
@@ -70,11 +70,17 @@ def write_folder(folder: Path, write: Callable[[Path], T]) -> T:
     except BaseException as error:
         _delete(part)
         if isinstance(error, OSError):
-            raise InputError(
-                f"{folder} cannot be written ({error.strerror or error}): make room, or choose another folder"
-            ) from error
+            raise not_written(folder, error) from error
         raise
     return result
+
+
+def not_written(path: Path, error: BaseException) -> InputError:
+    """The error for a file or folder that cannot be written, from the system's or, on a full disk, a library's own."""
+    is_denied = isinstance(error, PermissionError) or getattr(error, "errno", None) == EROFS
+    fix = "make it writable" if is_denied else "make room"
+    reason = getattr(error, "strerror", None) or error
+    return InputError(f"{path} cannot be written ({reason}): {fix}, or choose another folder")
 
 
 def check_writable(folder: Path, size: int = 4 << 20) -> None:
@@ -83,8 +89,7 @@ def check_writable(folder: Path, size: int = 4 << 20) -> None:
     try:
         write_whole(file, lambda part: part.write_bytes(bytes(size)))
     except InputError as error:
-        reason = getattr(error.__cause__, "strerror", None) or error.__cause__
-        raise InputError(f"{folder} cannot be written ({reason}): make room, or choose another folder") from error
+        raise not_written(folder, error.__cause__ or error) from error
     file.unlink()
 
 

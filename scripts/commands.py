@@ -9,7 +9,6 @@ import io
 import os
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
-from textwrap import fill
 from unittest.mock import patch
 
 from cascaded.cli import main as cli
@@ -33,9 +32,7 @@ def printed(command: str) -> str:
     out = io.StringIO()
     with patch.dict(os.environ, COLUMNS="110"), redirect_stdout(out), suppress(SystemExit):
         cli.run([command, "--help"])
-    return "\n".join(
-        fill(line.rstrip(), 110) if len(line) > 110 else line.rstrip() for line in out.getvalue().splitlines()
-    )
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
 def page() -> str:

@@ -15,9 +15,9 @@ import pandas as pd
 from cascaded import figures
 from cascaded.errors import InputError
 from cascaded.paper.experiments import EXPERIMENTS
-from cascaded.paper.ledger import STATEMENTS
 from cascaded.paper.published import CLAIMS_FILE, claim_cells, read_claims, read_estimates
 from cascaded.paper.scales import SCALES
+from cascaded.paper.statements import STATEMENTS
 from cascaded.results.table import load
 
 ROOT = Path(__file__).parent.parent

@@ -30,6 +30,7 @@ settings.register_profile(
 )
 settings.load_profile("cascaded")
 torch.set_num_threads(1)
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # as cascaded.runtime: some tests import ONNX Runtime before it
 # as in an activated environment: commands are then printed as `cascaded ...`, whichever folder a test is in
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 

@@ -10,7 +10,7 @@ from cascaded.analysis.rows import DRAWS as IMAGE_DRAWS
 from cascaded.analysis.statistics import bootstrap, mean_of
 from cascaded.paper.claims import FEWEST_IMAGES, evaluate, verdict
 from cascaded.paper.experiments import EXPERIMENTS as KNOWN
-from cascaded.paper.ledger import CLAIMS, EXPERIMENTS, STATEMENTS
+from cascaded.paper.statements import CLAIMS, EXPERIMENTS, STATEMENTS
 from cascaded.paper.values import load_values
 from cascaded.results.metrics import METRICS
 from cascaded.results.registry import ANALYSES

@@ -1,7 +1,9 @@
 """The command line as a newcomer types it, right and wrong."""
 
+import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -54,11 +56,23 @@ print(json.dumps(output))
 HELP = [["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)]
 
 
+def help_texts(columns):
+    """Exit code, output and whether torch was imported, for every way to get help; all in one process."""
+    command, env = [sys.executable, "-c", HELPING, json.dumps(HELP)], {**os.environ, "COLUMNS": str(columns)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, env=env)
+    return json.loads(done.stdout)
+
+
 @pytest.fixture(scope="module")
 def helped():
-    """Exit code, output and whether torch was imported, for every way to get help; all in one process."""
-    command = [sys.executable, "-c", HELPING, json.dumps(HELP)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout)
+    """All help texts in a terminal of 80 columns."""
+    return help_texts(80)
+
+
+@pytest.fixture(scope="module")
+def helped_wide():
+    """All help texts in a terminal with room for every paragraph on one line."""
+    return help_texts(4_000)
 
 
 def test_help_lists_every_command_with_an_example_and_does_not_import_torch(helped):
@@ -73,6 +87,23 @@ def test_the_help_of_a_command_has_an_example_and_what_happens_by_default(name, 
     assert f"Example: cascaded {name}" in text
     assert "(default: " in text
     assert not [each for each in ("(default: None)", "(default: )", "{None}") if each in text]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_the_terminal_and_an_example_is_on_one_line(name, helped):
+    lines = helped[f"{name} --help"][1].splitlines()
+    assert [line for line in lines if len(line) > 80 and not line.startswith(("Example:", "usage:"))] == []
+    assert [line for line in lines if line.count("Example:") > 1] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_line_of_a_help_text_ends_before_the_terminal_does(name, helped_wide):
+    text = helped_wide[f"{name} --help"][1].replace("\u2502", " ")
+    about, _, options = text.partition("options")
+    assert re.findall(r"^\S.*\n\S.*", about, flags=re.MULTILINE) == []
+    lines = [line.rstrip() for line in options.splitlines()]
+    pairs = [(before, line) for before, line in itertools.pairwise(lines) if re.match(r" {9,}\S", line)]
+    assert [line for before, line in pairs if re.search(r"\S {2,}\S", before) or re.match(r" {9,}\S", before)] == []
 
 
 # --- wrong command lines
@@ -103,6 +134,7 @@ WRONG = [
     ("train --rate 0.1", "--rate is called --lr"),
     ("train --model cascaded-td", "--model is called --method"),
     ("sweep --models cascaded-td --jobs 1", "--models is called --methods"),
+    ("analyze run --out comparison", "--out is called --csv"),
     ("bench --width wide 3", "--width is 'wide 3': give whole numbers; see cascaded bench --help"),
     ("latency run --thresholds 0.5 x", "--thresholds is '0.5 x': give numbers; see cascaded latency --help"),
     ("data shoe", "action is 'shoe': give one of list, show, check, noise"),
@@ -119,7 +151,9 @@ WRONG = [
     ("train --data cifar11", "there is no data set 'cifar11': did you mean cifar10?"),
     ("train --data no/such/folder", "there is no file or folder no/such/folder"),
     ("train --method cascaded-ce --lam 0", "cascaded-ce is trained on the last step only"),
-    ("train --lam half", "--lam is 'half': give a number"),
+    ("train --lam half", "--lam is 'half': give a number, 0.5, or several over the epochs, 1:0"),
+    ("train --lam 1:0:2", "lam is 2.0: give a number from 0 to 1"),
+    ("train --fold 11/10", "--fold is '11/10': give its number and how many there are, from 1/10 to 10/10"),
     ("train --method td", "cascaded-td"),
     ("train --threads 0", "threads is 0: give at least 1"),
     ("train --device toaster", "give auto, cpu, cuda"),

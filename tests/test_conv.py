@@ -2,11 +2,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 from torch.nn import functional as F
 
 import cascaded
 from cascaded.cascade import conv
 from cascaded.cascade.conv import Conv2d
+from cascaded.cascade.convert.capture import Call, capture
+from cascaded.cascade.convert.graph import op_name
 
 formats = st.sampled_from([torch.contiguous_format, torch.channels_last])
 
@@ -103,3 +106,48 @@ def test_bfloat16_training_on_tiny_maps_has_the_gradients_of_float32(serial):
         gradients[dtype] = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
     angle = F.cosine_similarity(gradients[torch.float32], gradients[torch.bfloat16], dim=0)
     assert angle > 0.8  # 0.87 to 0.97 over eight seeds: norms over 16 pixels magnify rounding
+
+
+class Narrow(nn.Module):
+    """A model whose second strided convolution gets maps of width 1."""
+
+    def __init__(self, dims, size):
+        super().__init__()
+        conv = (nn.Conv1d, nn.Conv2d, nn.Conv3d)[dims - 1]
+        self.stem, self.branch = conv(2, 8, 3, 2, 1), conv(8, 8, 3, padding=1)
+        self.narrow, self.head = conv(8, 16, size, 2, size // 2), nn.Linear(16, 3)
+
+    def forward(self, x):
+        x = self.stem(x)
+        return self.head(self.narrow(x + self.branch(x).relu()).flatten(2).mean(-1))
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["contiguous", "channels last"])
+@pytest.mark.parametrize(("dims", "size"), [(1, 3), (2, 1), (2, 3), (2, 5), (3, 3)])
+def test_bfloat16_gradients_of_converted_models_are_written_too(dims, size, last):
+    model, x = Narrow(dims, size), torch.randn(2, 2, *[4] * (dims - 1), 2)
+    if last and dims > 1:
+        memory = {2: torch.channels_last, 3: torch.channels_last_3d}[dims]
+        model, x = model.to(memory_format=memory), x.to(memory_format=memory)
+    net = cascaded.convert(model, x)
+    torch.testing.assert_close(net(x)[-1], model(x))
+    gradients = {}
+    for dtype in (torch.float32, *5 * [torch.bfloat16]):
+        net.zero_grad()
+        poison_heap()
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
+            out = net(x)
+        poison_heap()
+        out.float().square().sum().backward()
+        gradients[dtype] = model.narrow.weight.grad.clone()
+        torch.testing.assert_close(gradients[dtype], gradients[torch.float32], rtol=0.1, atol=0.1)
+
+
+def test_only_convolutions_of_narrow_maps_are_rewritten():
+    def operations(x):
+        captured = capture(Narrow(2, 3), Call((x,), {}), None)
+        assert captured.any_batch
+        return [op_name(node) for node in captured.graph.nodes if op_name(node) in ("pad", "slice", "conv2d")]
+
+    assert operations(torch.randn(2, 2, 8, 8)) == ["conv2d"] * 3
+    assert operations(torch.randn(2, 2, 8, 2)) == ["conv2d", "conv2d", "pad", "slice", "conv2d"]

@@ -161,6 +161,16 @@ def test_splits_of_different_sizes_are_refused_by_check_as_by_train(tmp_path):
         data("check", str(root))
 
 
+@pytest.mark.parametrize("below", ["", "train"])
+def test_a_folder_one_too_high_has_one_class_and_check_and_train_refuse_it(below, tmp_path):
+    image_folder(tmp_path / "wrapped" / below / "insects", ["ant", "bee"], each=4)
+    message = "wrapped has one class, 'insects', and training needs two: give the folder that contains one folder per"
+    for command in (["data", "check"], ["train", "--data"]):
+        with pytest.raises(InputError, match=message):
+            run([*command, str(tmp_path / "wrapped")])
+    assert load(tmp_path / "wrapped").classes == ("insects",)  # for evaluation
+
+
 @pytest.mark.parametrize(("place", "wrong"), [("nope", "does not exist"), ("file", "is a file")])
 @pytest.mark.parametrize("arguments", [("list",), ("show", "cifar10"), ("check", "svhn")])
 def test_a_data_folder_that_is_not_there_is_refused(arguments, place, wrong, tmp_path, monkeypatch):

@@ -2,8 +2,9 @@
 
 import copy
 import json
-import subprocess
+import os
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from cascaded.runtime import export as exporting
 from cascaded.runtime.exported import read_export
 from cascaded.runtime.steps import tensors_of
 from tests.exports import SHAPE, images, inputs_of, tiny_net
+from tests.forked import code_of, forked
 
 pytest.importorskip("onnx", reason="exporting needs the extra `export`")
 pytest.importorskip("onnxruntime", reason="running exported networks needs the extra `export`")
@@ -67,9 +69,14 @@ def assert_close(found, expected):
     torch.testing.assert_close(torch.from_numpy(found), expected.float(), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("heads", ["shared", "per_step"])
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("kind", NETWORKS)
+@pytest.mark.parametrize(
+    ("kind", "kernel", "heads"),
+    [
+        pytest.param(kind, kernel, heads, marks=[] if place % len(NETWORKS) == number else pytest.mark.long)
+        for place, (kernel, heads) in enumerate(product(KERNELS, ("shared", "per_step")))
+        for number, kind in enumerate(NETWORKS)
+    ],
+)  # every kernel with both kinds of heads, of one network; with the others they are long tests
 def test_cascaded_steps_equal_eager_ones(exported, kind, kernel, heads):
     net, kernel = tiny_net(kind, heads), KERNELS[kernel]
     runner = exported(net, kernel=kernel)
@@ -243,22 +250,15 @@ def test_an_interrupted_export_leaves_no_folder(tmp_path, monkeypatch):
 
 
 def test_a_killed_export_leaves_nothing_that_a_later_one_keeps(tmp_path):
-    program = """
-import os, sys
-from pathlib import Path
-import cascaded
-from cascaded.runtime import export
-from tests.exports import inputs_of, tiny_net
-export.write_json = lambda *_: os._exit(9)
-net = tiny_net("resnet")
-cascaded.export(net, sys.argv[1], inputs=inputs_of(net))
-"""
-    out = tmp_path / "out"
-    ended = subprocess.run([sys.executable, "-c", program, str(out)], check=False, timeout=300)
-    assert ended.returncode == 9
+    net, out = tiny_net("resnet"), tmp_path / "out"
+
+    def interrupted():
+        exporting.write_json = lambda *_: os._exit(9)
+        cascaded.export(net, out, inputs=inputs_of(net))
+
+    assert code_of(forked(interrupted)) == 9
     assert not out.exists()
     assert len(list(tmp_path.iterdir())) == 1  # the unfinished folder
-    net = tiny_net("resnet")
     cascaded.export(net, out, inputs=inputs_of(net))
     assert list(tmp_path.iterdir()) == [out]
 

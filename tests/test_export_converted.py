@@ -1,7 +1,9 @@
 """Exported converted models compute what eager ones compute: outputs and every tensor of the state, at every step."""
 
 import copy
+import functools
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -51,6 +53,13 @@ def converted(model, example=None, **options):
     return net
 
 
+@functools.cache
+def shared(name, start="empty"):
+    """A converted model that tests do not change."""
+    torch.manual_seed(0)
+    return converted(MODELS[name](), start=start)
+
+
 def inputs_for(net, shape=SHAPE):
     classes = net(torch.zeros(1, *shape), steps=1).shape[2]
     return Inputs(shape, (0.0,) * shape[0], (1.0,) * shape[0], tuple(map(str, range(classes))))
@@ -93,19 +102,47 @@ def assert_exported(net, folder, kernel, shape=SHAPE):
         assert_close(runner.full_pass(frames.numpy(), normalized=True), net.final_logits(frames))
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-@pytest.mark.parametrize(("name", "start"), [("vit", "rest"), ("highway", "empty")])
+WITH_TRANSFORMER = ("one step", "smoothing", "late taps")
+"""Kernels that the transformer is exported with in every run of the tests: the others are long tests, as it has more
+operations than the Highway network, and no other computation of kernels."""
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "kernel"),
+    [
+        *(pytest.param("highway", "empty", kernel) for kernel in KERNELS),
+        *(pytest.param("vit", "rest", kernel) for kernel in WITH_TRANSFORMER),
+        *(
+            pytest.param("vit", "rest", each, marks=pytest.mark.long)
+            for each in KERNELS
+            if each not in WITH_TRANSFORMER
+        ),
+    ],
+)
 def test_steps_equal_eager_ones_for_every_kernel(name, start, kernel, tmp_path):
-    torch.manual_seed(0)
-    assert_exported(converted(MODELS[name](), start=start), tmp_path / "out", kernel)
+    assert_exported(shared(name, start), tmp_path / "out", KERNELS[kernel])
 
 
-@pytest.mark.parametrize("start", ["empty", "rest"])
-@pytest.mark.parametrize("kernel", ["one step", "smoothing", "late taps"])
-@pytest.mark.parametrize("name", ["unet", "resnet", "densenet"])
+BATCH_NORMS = {
+    ("unet", "one step", "empty"),
+    ("unet", "late taps", "rest"),
+    ("resnet", "smoothing", "empty"),
+    ("resnet", "one step", "rest"),
+    ("densenet", "late taps", "empty"),
+    ("densenet", "smoothing", "rest"),
+}
+"""Every kernel and every model from both starts; other combinations are long tests."""
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "start"),
+    [
+        pytest.param(*case, marks=[] if case in BATCH_NORMS else pytest.mark.long)
+        for case in product(("unet", "resnet", "densenet"), ("one step", "smoothing", "late taps"), ("empty", "rest"))
+    ],
+)
 def test_batch_norms_use_the_statistics_of_each_step(name, kernel, start, tmp_path):
-    torch.manual_seed(0)
-    assert_exported(converted(MODELS[name](), start=start), tmp_path / "out", KERNELS[kernel])
+    assert_exported(shared(name, start), tmp_path / "out", KERNELS[kernel])
 
 
 def test_whole_layers_are_exported(tmp_path):
@@ -125,7 +162,7 @@ def test_models_of_other_packages_are_exported(name, tmp_path):
 
 
 def test_items_leave_a_batch_of_an_exported_model(tmp_path):
-    net = converted(MODELS["vit"]())
+    net = shared("vit")
     cascaded.export(net, tmp_path / "out", inputs=inputs_for(net))
     runner, items = Runner(tmp_path / "out"), np.array([2, 0])
     _, state = runner.step(images(3).numpy(), normalized=True)
@@ -144,9 +181,9 @@ def products_of(net, folder):
     return found, config
 
 
-def test_what_is_final_is_not_computed_again(tmp_path):
-    net = converted(MODELS["vit"]())
-    net.batched = False
+def test_what_is_final_is_not_computed_again(tmp_path, monkeypatch):
+    net = shared("vit")
+    monkeypatch.setattr(net, "batched", False)
     products, config = products_of(net, tmp_path / "out")
     attention, mlp, head = 4, 2, 1
     layers = [0, attention, mlp] * 3
@@ -158,8 +195,8 @@ def test_what_is_final_is_not_computed_again(tmp_path):
     assert config.schedules["cascaded"].steps == net.settle_steps == 7
 
 
-def test_blocks_that_are_alike_are_one_computation_with_stacked_weights(tmp_path):
-    net = converted(MODELS["vit"]())
+def test_blocks_that_are_alike_are_one_computation_with_stacked_weights(tmp_path, monkeypatch):
+    net = shared("vit")
     products, config = products_of(net, tmp_path / "out")
     attention, mlp, head = 4, 2, 1
     assert products["frame-2.onnx"] == 1 + attention + mlp + head
@@ -168,7 +205,7 @@ def test_blocks_that_are_alike_are_one_computation_with_stacked_weights(tmp_path
     assert files["step-2.onnx"].reads == {"stack.0": (3, "batch", 4, 8), "stack.1": (3, "batch", 4, 8)}
     size = (tmp_path / "out" / "weights.bin").stat().st_size
     assert size < 1.2 * 4 * sum(each.numel() for each in net.parameters())
-    net.batched = False
+    monkeypatch.setattr(net, "batched", False)
     cascaded.export(net, tmp_path / "apart", inputs=inputs_for(net))
     runners, states = [Runner(tmp_path / each) for each in ("out", "apart")], [None, None]
     for step in range(8):
@@ -181,7 +218,7 @@ def test_blocks_that_are_alike_are_one_computation_with_stacked_weights(tmp_path
 
 
 def test_a_saved_transformer_is_exported_from_the_command_line(tmp_path, monkeypatch, capsys):
-    net = made("cascaded-td", arch="vit", width=16, accuracy=[0.1] * 25)
+    net = made("cascaded-td", arch="vit", width=16, joins=r"layers\.\d+", accuracy=[0.1] * 13)
     net.save_pretrained(tmp_path / "saved")
     monkeypatch.setattr(sys, "argv", ["cascaded", "export", str(tmp_path / "saved"), "-o", str(tmp_path / "out")])
     cli.main()
@@ -191,11 +228,11 @@ def test_a_saved_transformer_is_exported_from_the_command_line(tmp_path, monkeyp
         for step, expected in enumerate(net(pixels())):
             logits, state = runner.step(None if step else pixels().numpy(), state)
             assert_close(logits, expected)
-    assert runner.config.schedules["cascaded"].accuracy == (0.1,) * 25
+    assert runner.config.schedules["cascaded"].accuracy == (0.1,) * 13
 
 
 def test_a_model_with_an_output_per_pixel_has_steps_and_no_predictions(tmp_path):
-    net = converted(MODELS["unet"]())
+    net = shared("unet")
     cascaded.export(net, tmp_path / "out", inputs=inputs_for(net))
     runner = Runner(tmp_path / "out")
     assert runner.step(images(1).numpy(), normalized=True)[0].shape == (1, 5, 8, 8)
@@ -221,8 +258,8 @@ class Sorting(nn.Module):
 
 
 def refused():
-    vit, unet = converted(MODELS["vit"]()), converted(MODELS["unet"]())
-    tokens = cascaded.convert(ARCHITECTURES["our-gpt"].make()[0], ARCHITECTURES["our-gpt"].make()[1])
+    vit, unet = shared("vit"), shared("unet")
+    tokens = cascaded.convert(*ARCHITECTURES["our-gpt"].make())
     other = Inputs((3, 16, 16), (0.0,) * 3, (1.0,) * 3, tuple("abcde"))
     few = Inputs(SHAPE, (0.0,) * 3, (1.0,) * 3, ("a", "b"))
     return {

@@ -87,6 +87,7 @@ Command = Callable[[Path, Path], list[object]]
 """From a prepared folder and the place to write to, what is typed."""
 
 TRAIN = ["--width", "4", "--epochs", "1", "--max-images", "320", "--threads", "1"]
+SPEED = ["--no-galleries", "--only", "speed_accuracy"]
 SMALL = ["--scale", "smoke", "--num-workers", "1"]
 
 COMMANDS: dict[str, Command] = {
@@ -98,7 +99,9 @@ COMMANDS: dict[str, Command] = {
     "demo": lambda made, out: ["demo", "--quick", "--out", out],
     "reproduce": lambda made, out: ["reproduce", "table-lambda", *SMALL, "--out", out],
     "record": lambda made, out: ["record", made / "run", "--max-images", "40", "--threads", "1"],
-    "analyse": lambda made, out: ["analyse", made / "recorded", "--no-galleries", "--only", "speed_accuracy"],
+    "csv": lambda made, out: ["analyze", made / "analysed", *SPEED, "--csv", out / "all.csv"],
+    "latencies": lambda made, out: ["analyze", made / "analysed", *SPEED, "--latencies", out / "all.csv"],
+    "analyse": lambda made, out: ["analyse", made / "recorded", *SPEED],
 }
 
 
@@ -116,7 +119,7 @@ def original(tiny_run, tmp_path_factory) -> Path:
     trace = {"digits-test": made_trace(items=20, kernel="osd")}
     made_run(folder / "recorded", trace)
     made_run(folder / "analysed", trace)
-    run(["analyse", str(folder / "analysed"), "--no-galleries", "--only", "speed_accuracy"])
+    run(["analyse", str(folder / "analysed"), *SPEED])
     Image.effect_noise((48, 48), 64).convert("RGB").save(folder / "photo.png")
     return folder
 

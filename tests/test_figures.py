@@ -32,6 +32,12 @@ def table():
     return made_table()
 
 
+@pytest.fixture(scope="module")
+def measured(table):
+    """The claims of the table, whose curves begin only: every point is compared, and takes its time."""
+    return evaluate(table[table["x"].isna() | (table["x"] < 2)])
+
+
 def rows(df, analysis, metric, **variants):
     """The rows of CascadedTD(0)."""
     chosen = df[(df.analysis == analysis) & (df.metric == metric) & (df.method == "cascaded-td") & (df.lam == 0)]
@@ -238,15 +244,14 @@ def test_our_values_stand_beside_the_papers(table):
     assert next(label.get_text() for label in ax.get_yticklabels()) == f"CascadedTD(0), {NOISES[0]}"
 
 
-def test_claims_have_a_row_per_measurement_and_a_color_per_verdict(table):
-    found = evaluate(table)
-    fig = figures.claims(found)
-    measured = found[found.effect.notna()]
-    assert sum(len(ax.get_yticks()) for ax in fig.axes) == len(measured)
+def test_claims_have_a_row_per_measurement_and_a_color_per_verdict(measured):
+    fig = figures.claims(measured)
+    rows = measured[measured.effect.notna()]
+    assert sum(len(ax.get_yticks()) for ax in fig.axes) == len(rows)
     supported = [xy for ax in fig.axes for xy in drawn(ax, VERDICTS["supported"])]
-    wanted = measured[measured.verdict == "supported"].effect
+    wanted = rows[rows.verdict == "supported"].effect
     assert sorted(float(xy[0, 0]) for xy in supported) == pytest.approx(sorted(wanted))
-    refused("no claim has been measured", figures.claims, found.assign(effect=np.nan))
+    refused("no claim has been measured", figures.claims, measured.assign(effect=np.nan))
 
 
 def test_a_cell_of_a_schedule_is_the_fuller_the_closer_to_the_final_activation():
@@ -301,7 +306,7 @@ def many(table):
         lambda table: figures.accuracy_per_step(many(table)),
         lambda table: figures.latency_by_decile(table),
         lambda table: figures.persistent_noise(table),
-        lambda table: figures.claims(evaluate(table)),
+        "measured",
         lambda table: figures.gallery({"slowest": (np.zeros((10, 3, 8, 8), np.uint8), ["automobile, never"] * 10)}),
         figures.human_curves,
         figures.human_fit,
@@ -319,8 +324,8 @@ def many(table):
         "matrices",
     ],
 )
-def test_no_text_leaves_the_figure_or_covers_another(table, draw, monkeypatch):
-    fig, texts = draw(table), {}
+def test_no_text_leaves_the_figure_or_covers_another(table, draw, monkeypatch, request):
+    fig, texts = draw(table) if callable(draw) else figures.claims(request.getfixturevalue(draw)), {}
     fig.draw_without_rendering()  # lays it out
     monkeypatch.setattr(Text, "draw", lambda text, *_: texts.setdefault(id(text), text))
     fig.draw_without_rendering()
@@ -342,6 +347,16 @@ def test_more_than_eight_lines_have_a_legend(table):
     fig = figures.accuracy_per_step(crowded[crowded.time == "coarse"])
     assert len(fig.legends[0].get_texts()) == 11
     assert [text.get_text() for text in fig.axes[0].texts] == ["chance"]
+
+
+def test_a_legend_is_read_row_by_row_and_every_group_begins_a_row(table):
+    names = ["CascadedTD(0)", "CascadedTD(0.5)", "CascadedTD(1)", "CascadedCE", "Shallow-Deep"]
+    fig = figures.ood(table)
+    fig.draw_without_rendering()
+    entries = [(text.get_window_extent(), text.get_text()) for text in fig.legends[0].get_texts() if text.get_text()]
+    in_order = [text for box, text in sorted(entries, key=lambda each: (-round(each[0].y0), each[0].x0))]
+    assert in_order == [*names, "reads the last step", "reads all steps"]
+    assert len({round(box.y0) for box, text in entries if text.startswith("reads")}) == 1
 
 
 def test_figures_need_neither_torch_nor_pyplot():

@@ -30,7 +30,7 @@ def accuracies(text):
 
 @pytest.mark.parametrize(
     ("name", "package", "epochs", "steps"),
-    [("hugging_face_trainer.py", "transformers", 4, 7), ("lightning_module.py", "lightning", 2, 5)],
+    [("hugging_face_trainer.py", "transformers", 4, 7), ("lightning_module.py", "lightning", 1, 5)],
 )
 @pytest.mark.filterwarnings("ignore")  # of other packages
 def test_every_step_is_trained(name, package, epochs, steps, capsys):

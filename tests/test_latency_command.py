@@ -11,6 +11,7 @@ import torch
 from cascaded.cli import main as cli
 from cascaded.errors import InputError
 from cascaded.hub.locate import locate
+from cascaded.models.vit import ViT
 from cascaded.runtime.exits import best_exits
 from cascaded.runtime.latency import CHOSEN, FULL, Timing, record_latency
 from cascaded.runtime.recommend import recommend
@@ -197,10 +198,15 @@ def test_exits_that_pay_off_are_timed_as_well(tiny_run, tmp_path, monkeypatch, c
     assert f"exported, {CHOSEN} early exit" in (folder / "latency.svg").read_text()
 
 
+def shallow_vit(num_classes, image_size, in_channels, width):
+    """An architecture of one's own that is converted: two layers are enough."""
+    return ViT(num_classes, image_size, patch=4, depth=2, width=width, heads=2, in_channels=in_channels)
+
+
 def test_a_transformer_is_timed_with_its_blocks_apart_and_in_one_call(tiny_run, tmp_path, monkeypatch, capsys):  # noqa: F811
     pytest.importorskip("onnx", reason="exporting needs the extra `export`")
     pytest.importorskip("onnxruntime", reason="running exported networks needs the extra `export`")
-    folder = shutil.copytree(tiny_run("cascaded-td", arch="vit", width=8, max_images=64), tmp_path / "0")
+    folder = shutil.copytree(tiny_run(arch=f"{__name__}:shallow_vit", max_images=64), tmp_path / "0")
     cascaded(monkeypatch, folder, "--thresholds", 0.2, "--batch-sizes", 4, "--max-images", 10, "--device", "cpu")
     timings = json.loads((folder / "latency.json").read_text())["timings"]
     rules = [FULL, "serial", "cascaded", "cascaded, batched blocks"]

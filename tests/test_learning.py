@@ -1,10 +1,13 @@
 """The script that trains every kind of network, and the one that draws what it trained."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +15,7 @@ import pytest
 import torch
 
 from scripts import learned, learning
+from tests.forked import code_of, forked
 
 ROOT = Path(__file__).parent.parent
 
@@ -49,10 +53,9 @@ def test_finished_trainings_are_rows_and_are_not_repeated(out, capsys):
     assert "3 of 3 trainings are finished" in capsys.readouterr().out
 
 
-def test_a_training_that_is_killed_ends_with_the_same_weights(tmp_path, monkeypatch):
-    whole, halted = (learning.Training("U-Net", "TD(0)", 0, tmp_path / name, smoke=True) for name in ("a", "b"))
+def test_a_training_that_is_killed_ends_with_the_same_weights(out, tmp_path, monkeypatch):
+    whole, halted = (learning.Training("U-Net", "TD(0)", 0, each, smoke=True) for each in (out / "smoke", tmp_path))
     monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0.0)
-    values = learning.segment(whole)
     real, calls = learning.write_whole, []
 
     def killed(file, write):
@@ -66,12 +69,50 @@ def test_a_training_that_is_killed_ends_with_the_same_weights(tmp_path, monkeypa
         learning.segment(halted)
     monkeypatch.setattr(learning, "write_whole", real)
     assert torch.load(halted.folder / "checkpoint.pt", weights_only=True)["step"] == 2
-    assert learning.segment(halted) == values
+    assert learning.segment(halted) == json.loads(whole.result.read_text())["value"]
     ends = [torch.load(each.folder / "checkpoint.pt", weights_only=True)["net"] for each in (whole, halted)]
     assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])
 
 
-def test_several_workers_share_the_trainings(tmp_path):
+class Worker:
+    """A process that is forked from this one: it need not import torch."""
+
+    def __init__(self, command):
+        assert command[:3] == [sys.executable, "-m", "scripts.learning"]
+        self.child = forked(lambda: learning.main(command[3:]))
+
+    def wait(self):
+        return code_of(self.child)
+
+    def terminate(self):
+        """It was waited for."""
+
+
+def test_several_workers_share_the_trainings(tmp_path, monkeypatch):
+    def once(training):
+        (training.folder / "trained").touch(exist_ok=False)
+        return [0.5, 0.75]
+
+    monkeypatch.setattr(learning, "CASES", {"GPT": replace(learning.CASES["GPT"], run=once)})
+    monkeypatch.setattr(learning, "subprocess", SimpleNamespace(Popen=Worker))
+    words = ["GPT", "--num-workers", "2", "--out", str(tmp_path)]
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        learning.main(words)
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    rows = learned.read_steps(tmp_path)
+    assert sorted(set(zip(rows["method"], rows["seed"], strict=True))) == [
+        (method, seed) for method in sorted(learning.METHODS) for seed in range(3)
+    ]
+    assert len(list(tmp_path.rglob("trained"))) == 9
+    (tmp_path / "gpt" / "ce" / "0" / "result.json").unlink()  # is trained twice, which the file refuses
+    with pytest.raises(SystemExit, match="of 2 workers failed: run the same command again to resume"):
+        learning.main(words)
+
+
+@pytest.mark.long  # as a user starts them: every process imports torch
+def test_workers_are_processes_of_the_same_command(tmp_path):
     command = [sys.executable, "-m", "scripts.learning", "U-Net", "--smoke", "--num-workers", "2", "--out", tmp_path]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=True)

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,11 @@ ROOMS = [  # each imports from those before it alone
 
 BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one in the commit that needs it
     "": 420,  # modules of the package itself, losses apart
-    "cascade": 3_040,
+    "cascade": 3_060,
     "models": 570,
     "losses": 200,
-    "data": 1_890,
-    "training": 1_810,
+    "data": 1_900,
+    "training": 1_820,
     "traces": 1_130,
     "analysis": 1_380,
     "results": 980,
@@ -32,7 +33,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "runtime": 3_560,
     "paper": 1_640,
     "bench": 670,
-    "cli": 1_960,
+    "cli": 2_020,
     "scripts": 690,
 }
 
@@ -67,19 +68,38 @@ def test_imports_go_one_way(trees):
     assert wrong == []
 
 
+def test_no_modules_import_each_other_in_a_circle(trees):
+    names = {".".join(Path(name).with_suffix("").parts): tree for name, tree in trees.items()}
+    graph = {}
+    for name, tree in names.items():
+        typing = [
+            node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        ]
+        left_out = {each for node in typing for each in ast.walk(node)}  # imports that do not run
+        nodes = [each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom) and each not in left_out]
+        wanted = {
+            f"{node.module}{after}" for node in nodes for after in ("", *(f".{each.name}" for each in node.names))
+        }
+        graph[name] = wanted & {*names}
+    assert list(TopologicalSorter(graph).static_order())  # a circle is an error that names it
+
+
 def test_only_commands_import_our_own_modules_late(trees):
     late = []
     for name, tree in trees.items():
         if "cli" not in Path(name).parts and Path(name).name != "__init__.py":
-            inside = [
-                node for function in ast.walk(tree) if isinstance(function, ast.FunctionDef) for node in function.body
-            ]
+            functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+            inside = [node for function in functions for node in ast.walk(function)]
             late += [f"{name} imports {module}" for node in inside for module in imported(node)]
     assert late == []
 
 
 def test_no_variable_is_called_told_said_or_asked(trees):
-    names = {name: {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} for name, tree in trees.items()}
+    kinds = {ast.Name: "id", ast.arg: "arg", ast.Attribute: "attr", ast.keyword: "arg", ast.FunctionDef: "name"}
+    names = {
+        name: {getattr(node, kinds[type(node)]) for node in ast.walk(tree) if type(node) in kinds}
+        for name, tree in trees.items()
+    }
     assert {
         name: used & {"told", "said", "asked"} for name, used in names.items() if used & {"told", "said", "asked"}
     } == {}

@@ -14,8 +14,8 @@ import pytest
 from cascaded.cli.main import run
 from cascaded.figures.style import color
 from cascaded.files import read_json
-from cascaded.report.page import Report, render, write_page
-from cascaded.report.sections import DRAW, SECTIONS
+from cascaded.report.page import Report, effect, render, write_page
+from cascaded.report.sections import DRAW, SECTIONS, draw
 from cascaded.report.write import read_table
 from tests.made_report import NETWORKS, ODD, made_claims, made_explorer, made_report
 from tests.made_table import made_table
@@ -115,7 +115,8 @@ def test_every_figure_has_its_caption_its_numbers_and_its_files(report, read):
 
 
 def test_the_finding_and_its_figure_come_first_and_the_claims_last(report, text):
-    marks = (report.findings[0], "Accuracy per step.", "explorer-box", 'id="speed"', 'id="runs"', 'id="claims"')
+    finding = report.findings[0].replace(" %", "\N{NO-BREAK SPACE}%")
+    marks = (finding, "Accuracy per step.", "explorer-box", 'id="speed"', 'id="runs"', 'id="claims"')
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
 
@@ -129,6 +130,7 @@ def test_what_is_missing_is_named_with_the_command_that_fills_it(report, read):
 
 
 def test_effects_have_their_intervals_and_units(text):
+    assert effect(0.0004, -0.00006, 0.9, "")["interval"] == "\N{MINUS SIGN}6e\N{MINUS SIGN}05 to 0.90"
     first, second, small, absent = (row["effect"] for row in made_claims())
     assert (first["value"], first["interval"]) == ("+12.3 points", "8.1 to 16.5")
     assert (second["value"], second["interval"]) == ("+4.2 points", "\N{MINUS SIGN}0.3 to 8.9")
@@ -202,7 +204,30 @@ def test_the_numbers_beside_a_figure_are_those_of_the_table(place, table):
     expected = own.groupby("x")["value"].mean().tolist()
     assert drawn[drawn["name"] == "CascadedTD(0)"]["value"].tolist() == pytest.approx(expected)
     assert set(drawn["n_seeds"]) == {2}
-    assert f"{100 * expected[-1]:.1f} %" in Read((place / "report" / "index.html").read_text()).text
+    text = Read((place / "report" / "index.html").read_text()).text
+    assert f"{100 * expected[-1]:.1f} %" in text
+    assert {"step", "mean cost (steps)"} <= {*text}  # not x
+    assert {"x", "nan", "protocol_version"} & {*text} == set()
+
+
+def test_a_caption_explains_the_values_that_its_figure_tells_apart(tmp_path, patch):
+    table = made_table("prototypicality", "out_of_distribution", methods=METHODS, seeds=(0,))
+    captions = {
+        spec.key: figure.caption
+        for section in SECTIONS
+        for spec, figure in zip(section.figures, draw(section.figures, table, tmp_path), strict=False)
+    }
+    assert "Centrality: how close an image's features are to the weights of its class;" in captions["prototypicality"]
+    assert "msp: on the maximum softmax probability; entropy:" in captions["ood"]
+    others = sorted(set(table["ood_data"].dropna()) - {"mean"})
+    assert f"Out-of-distribution images: {', '.join(others)}." in captions["ood"]
+    one = draw(SECTIONS[2].figures, table[table["measure"] == "centrality"], tmp_path)[0]
+    assert "Centrality" not in one.caption
+
+
+def test_a_claim_of_another_range_names_it(place):
+    measured = [part for part in Read((place / "report" / "index.html").read_text()).text if "claimed: " in part]
+    assert any(part.endswith("claimed: above -1 points") for part in measured)  # C8, a claim of no loss
 
 
 def test_every_figure_has_a_function_and_the_page_has_at_most_a_dozen():

@@ -19,13 +19,14 @@ from cascaded.analysis.rows import DRAWS
 from cascaded.cli.reproduce import reproduce as command
 from cascaded.errors import InputError
 from cascaded.paper.published import read_estimates
-from cascaded.paper.queue import only_queue, plan, run_queue
+from cascaded.paper.queue import Ended, only_queue, plan, run_queue
 from cascaded.paper.reproduce import Reproduction
 from cascaded.paper.scales import Stage
 from cascaded.paper.status import PAUSE, Entry, QueueFile, seconds_left
 from cascaded.paper.work import Done
 from cascaded.results.table import load
 from cascaded.shell import program
+from cascaded.training.engines import Status
 from cascaded.training.runs import checkpoint_places, is_locked, last_metrics, weights_digest
 from tests.forked import code_of, forked, wait_until
 from tests.queues import CE, FOLDED, NOISY, PRECISE, TD, TINY, folder_of, patch, with_epochs, works
@@ -296,6 +297,13 @@ def test_one_network_that_fails_stops_those_alone_that_start_from_it(tmp_path):
     (blocked / "checkpoints").unlink()
     printed("all", out=tmp_path)
     assert "all is done" in printed(out=tmp_path, status=True)
+
+
+def test_networks_that_failed_for_the_same_reason_are_named_together(tmp_path):
+    tasks, reasons = plan(works(tmp_path))[:3], ("no data", "no space", "no data")
+    statuses = {task: Status("failed", reason) for task, reason in zip(tasks, reasons, strict=True)}
+    first, second, third = (task.name for task in tasks)
+    assert Ended(statuses, paused=False).failures == {f"{first}, {third}": "no data", second: "no space"}
 
 
 def test_stages_are_done_in_their_order_and_can_be_chosen(tmp_path):

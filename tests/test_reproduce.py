@@ -11,17 +11,17 @@ import pandas as pd
 import pytest
 
 from cascaded.cli import main as cli
-from cascaded.cli.reproduce import estimates_table
 from cascaded.cli.reproduce import reproduce as command
+from cascaded.cli.tables import estimates_table
 from cascaded.errors import InputError
 from cascaded.paper import estimate, published
 from cascaded.paper.estimate import seconds_left
 from cascaded.paper.experiments import EXPERIMENTS, cascades
-from cascaded.paper.ledger import STATEMENTS
 from cascaded.paper.published import claims_of, read_claims, read_estimates, write_claims
 from cascaded.paper.queue import only_queue, plan, run_queue
 from cascaded.paper.reproduce import Reproduction, results_of, table_of, write_results
 from cascaded.paper.scales import SCALES, SMOKE, Stage
+from cascaded.paper.statements import STATEMENTS
 from cascaded.results.names import display_name
 from cascaded.results.table import load
 from cascaded.shell import program

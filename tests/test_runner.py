@@ -1,6 +1,7 @@
 """The runner: thresholds, deadlines, streams, and one sentence for every bad input."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -182,6 +183,15 @@ sys.exit(f"imports {others}" if others else 0)
 """
     ended = subprocess.run([sys.executable, "-c", program, str(folder)], check=False, timeout=300)
     assert ended.returncode == 0
+
+
+def test_onnx_runtime_writes_no_identifier_and_sends_no_reports(folder, tmp_path):
+    """Its telemetry leaves `.ses` in the temporary folder and `deviceid` in the cache of whoever runs it."""
+    program = "import sys; from cascaded.runtime import Runner; Runner(sys.argv[1])"
+    places = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME"), str(tmp_path))
+    given = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    subprocess.run([sys.executable, "-c", program, str(folder)], check=True, timeout=300, env={**given, **places})
+    assert list(tmp_path.iterdir()) == []
 
 
 # --- bad input

@@ -12,6 +12,7 @@ from filelock import FileLock
 from cascaded import RunConfig
 from cascaded.errors import InputError
 from cascaded.files import read_json
+from cascaded.runtime.exported import FORMAT as EXPORTED
 from cascaded.shell import program
 from cascaded.training import runs
 from cascaded.training.checkpoint import save
@@ -155,6 +156,7 @@ def test_a_damaged_config_is_refused_in_one_sentence(tmp_path, field, value, mes
         ("[]", "it has no config and inputs"),
         ('{"hidden_size": 9}', "it has no config and inputs"),
         ('{"spec": {}}', r"is a network of cascaded 0\.1"),
+        (f'{{"format": "{EXPORTED}"}}', "is an exported network, for .* serve, live and .*Runner: give the run that"),
     ],
 )
 def test_a_file_of_another_kind_is_refused_in_one_sentence(tmp_path, text, message):

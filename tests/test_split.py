@@ -67,6 +67,10 @@ def test_impossible_parts_are_refused():
         refused("give a fraction above 0", hold_out, images, share)
     refused("of 3 images in 3 classes: it leaves 0 for validation and 3 for training", hold_out, images, 0.1)
     refused("of 1 image in 1 class: it leaves 0 for validation and 1 for training", hold_out, labeled([0]), 0.1)
+    refused("so add images", hold_out, images, 0.1)
+    few = labeled([0, 0, 0, 1])
+    refused(r"so give one that leaves some for both, e\.g\. 0\.33", hold_out, few, 0.1)
+    assert len(hold_out(few, 0.33)[1]) == 1
     for items in (0, 4):
         refused(f"the number of images is {items}, there are 3", limit, images, items)
     none = torch.zeros(2, dtype=torch.int64)

@@ -11,6 +11,7 @@ horizontal padding: they keep whatever the memory contained, finite or not. Of 1
 formats, those with a kernel of 3 or more fail only if the map is narrower than the stride, in both memory formats; the
 output and the gradient of the input are always right. With explicit padding every tap sees a pixel, and none fails.
 Strided 1x1 convolutions fail in rare cases and are not used: `models/resnet` takes every other pixel before them.
+Convolutions of converted models are rewritten in the same way, `convert/narrow`.
 """
 
 from __future__ import annotations

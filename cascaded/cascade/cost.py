@@ -68,8 +68,8 @@ def _form(net: Cascade) -> tuple[Hashable, ...]:
 def _count(net: Cascade, size: tuple[int, int], schedule: Schedule, kernel: Kernel, steps: int) -> list[int]:
     """Operations on tensors that have a shape only.
 
-    The difference between a batch of three and a batch of two is an image's own share: the initial state, which is
-    computed once per batch, is not in it.
+    The difference between a batch of three and a batch of two is an image's own share. The rest of the first step is
+    the initial state, which is computed once per batch, however many steps follow.
     """
     shell = _without_norms(copy.deepcopy(net)).to("meta").train()
     # once all has settled a further step costs nothing; where nothing ever does, it costs what the second one did
@@ -83,6 +83,9 @@ def _count(net: Cascade, size: tuple[int, int], schedule: Schedule, kernel: Kern
             shell(images, kernel=kernel, steps=steps, schedule=schedule)
         return counter.get_total_flops()
 
-    totals = [0, *(total(3, n) - total(2, n) for n in range(1, counted + 1))]
+    pair = total(2, 1)
+    own = total(3, 1) - pair
+    state = pair - 2 * own
+    totals = [0, own, *((total(2, n) - state) // 2 for n in range(2, counted + 1))]
     each = [after - before for before, after in pairwise(totals)]
     return each + each[-1:] * (steps - counted)

@@ -72,7 +72,7 @@ def analyze(
     from cascaded.results.analyzed import find_analyzed
     from cascaded.results.registry import chosen_analyses
     from cascaded.results.run import run_analysis
-    from cascaded.results.table import find_files, load, write_csv
+    from cascaded.results.table import find_files, load, save_csv, write_csv
     from cascaded.results.tasks import Settings
 
     settings = Settings(
@@ -102,10 +102,11 @@ def analyze(
     if latencies is not None:
         from cascaded.results.latencies import latency_table
 
-        latency_table(analyzed, settings).to_csv(latencies, index=False)
+        save_csv(latency_table(analyzed, settings), latencies)
         print_line(wide_console(), f"wrote {latencies}")
     if failures:
         raise _first(failures)
+    print_line(wide_console(), f"next: {program()} report {shlex.join(map(str, runs))}")
 
 
 def _first(failures: list[Failure]) -> InputError:

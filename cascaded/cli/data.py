@@ -157,7 +157,7 @@ def class_table(what: str, counts: list[int], classes: Sequence[str], console: A
 def check(name: str, split: str | None, given: dict[str, Any]) -> None:
     """Read all images of a split, or of all splits, and print every problem; raises `InputError` if there are any."""
     from cascaded.data.open import splits_of
-    from cascaded.data.problems import SUGGESTED, suggested_size
+    from cascaded.data.problems import SUGGESTED, check_classes, suggested_size
     from cascaded.data.sources import describe
 
     console, source = wide_console(), describe(name, **given)
@@ -179,6 +179,8 @@ def check(name: str, split: str | None, given: dict[str, Any]) -> None:
     if count:
         where, them = f"{name} {split}" if split else name, "it" if count == 1 else "them"
         raise InputError(f"{where} has {counted(count, 'problem')}, listed above: correct {them}, then check again")
+    if "train" in read:
+        check_classes(source.classes or read["train"].table.classes, name)
     print_line(console, "no problems")
     labeled = any(problems.table.classes for problems in read.values())
     if source.size is None and max(max(size) for size in sizes) > max(SUGGESTED):  # large images train for hours

@@ -62,12 +62,11 @@ def demo(
         work = Reproduction(replace(DEMO, name=f"demo-{data}", networks=own), QUICK_DEMO if quick else DEMO_SCALE, out)
         print_line(console, message)
         with only_queue(out):
-            # on digits a second thread saves nothing, and beside other programs the two wait for each other
-            ended = run_queue(plan([work], keep="traces"), out, f"{program()} demo", num_workers, threads=1)
+            ended = run_queue(plan([work], keep="traces"), out, f"{program()} demo", num_workers)
         if ended.paused:
             raise KeyboardInterrupt("interrupted: run the same command again to resume")
         if ended.failed:
-            raise InputError("; ".join(f"{name} failed, {reason}" for name, reason in ended.failed.items()))
+            raise InputError("; ".join(f"{names} failed, {reason}" for names, reason in ended.failures.items()))
         for note in write_results(work).notes:
             print_line(console, f"note: {note}")
         console.print(accuracy_table(results_of(work)))

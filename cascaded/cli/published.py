@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cascaded.cli.reproduce import conclude, print_claims
+from cascaded.cli.tables import conclude, print_claims
 from cascaded.errors import InputError
 from cascaded.paper.publish import publish
 from cascaded.paper.published import CLAIMS_FILE, claims_of, has_results, write_claims

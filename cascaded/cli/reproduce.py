@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import time
 from collections.abc import Sequence
@@ -13,22 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from tyro.conf import DisallowNone, Positional
 
+from cascaded.cli.tables import conclude, print_claims
 from cascaded.cli.usage import check_folder
 from cascaded.errors import InputError, at_least
 from cascaded.progress import counted, minutes, print_line, progress, table, wide_console
-from cascaded.shell import help_default, program, typed
+from cascaded.shell import help_default, program
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
     from rich.table import Table
 
-    from cascaded.paper.queue import Task
+    from cascaded.paper.queue import Ended, Task
     from cascaded.paper.reproduce import Reproduction
     from cascaded.paper.work import Keep
     from cascaded.training.engines import Status
-
-COLORS = {"supported": "green", "contradicted": "red"}
 
 
 def reproduce(
@@ -55,16 +52,21 @@ def reproduce(
 
     NAME is table-lambda, speed-accuracy, deadline, serial-td0, images, prototypicality, taxonomy, noise-persistent,
     noise-transient, noise-scratch, ood, stopping, terriers, alpha, depth, strong, human, human-augmented or run-time.
-    `claims` compares everything that was reproduced with the claims of the paper; in a clone of the repository, and
-    before anything is reproduced, it prints the results that come with it. `all` is every experiment and the claims.
+
+    The name `all` stands for every experiment and the claims. The name `claims` prints the claims of the paper beside
+    everything that was reproduced or, in a clone of the repository where nothing is reproduced yet, beside the results
+    that come with it.
 
     Networks wait in a queue, in the order of the scale's stages, and have one process each: it trains the network, and
     records and analyzes it for every experiment that uses it. Networks are in OUT/runs, tables and figures in
     OUT/results. To stop, press Ctrl-C or use --pause from elsewhere; run the same command again to resume.
 
     Example: cascaded reproduce all --scale laptop
+
     Example: cascaded reproduce --status --scale laptop
+
     Example: cascaded reproduce all --from results/laptop-0.2
+
     Example: cascaded reproduce --publish results/laptop-0.2 --scale laptop
 
     Args:
@@ -126,15 +128,16 @@ def reproduce(
         words["--num-workers"] = () if num_workers is None else (num_workers,)
         options = "".join(f" {name} {' '.join(map(str, each))}".rstrip() for name, each in words.items() if each)
         command = f"{program()} reproduce {' '.join(names)} {where}{options}"
-        failed, paused = _run(chosen, keep, stages, num_workers, command, console)
+        ended = _run(chosen, keep, stages, num_workers, command, console)
         if claims:
-            _show_claims(scale, folder, out is None, console, quiet=paused)
-        elif not paused:
+            _show_claims(scale, folder, out is None, console, quiet=ended.paused)
+        elif not ended.paused:
             print_line(console, f"next: {program()} reproduce claims {where}")
-        if paused:
+        if ended.paused:
             print_line(console, f"paused; to resume: {command}")
-        elif failed:
-            raise InputError(f"{counted(len(failed), 'network')} failed: {'; '.join(failed)}; run it again to resume")
+        elif ended.failed:
+            failures = "; ".join(f"{names}, {reason}" for names, reason in ended.failures.items())
+            raise InputError(f"{counted(len(ended.failed), 'network')} failed: {failures}; run it again to resume")
 
 
 def _chosen(names: Sequence[str], scale: str, out: Path, no_train: bool) -> list[Reproduction]:
@@ -161,11 +164,12 @@ def _run(
     num_workers: int | None,
     command: str,
     console: Console,
-) -> tuple[list[str], bool]:
-    """Run the queue, then write and show what there is; returns which networks failed, and whether it was paused."""
+) -> Ended:
+    """Run the queue, then write and show what there is; returns what became of it."""
+    from cascaded.paper.queue import Ended, only_queue, plan, run_queue
+
     if not works:
-        return [], False
-    from cascaded.paper.queue import only_queue, plan, run_queue
+        return Ended({}, paused=False)
 
     start, out = time.monotonic(), works[0].out
     with only_queue(out):
@@ -185,76 +189,7 @@ def _run(
             conclude(work, console, quiet=ended.paused)
     done = sum(status.state == "done" for status in ended.statuses.values())
     print_line(console, f"{done} of {counted(len(tasks), 'network')} done, after {minutes(time.monotonic() - start)}")
-    return [f"{name}, {reason}" for name, reason in ended.failed.items()], ended.paused
-
-
-def conclude(work: Reproduction, console: Console, *, quiet: bool) -> None:
-    """Write the table and figures of an experiment from the rows that there are; print them unless it is quiet."""
-    from cascaded.paper.reproduce import write_results
-
-    experiment = work.experiment
-    try:
-        outcome = write_results(work)
-    except InputError as error:  # nothing is analyzed yet
-        print_line(console, f"note: {error}")
-        return
-    if not quiet:
-        console.print(estimates_table(outcome.table, experiment.title))
-        for note in outcome.notes:
-            print_line(console, f"note: {note}")
-    figures = counted(sum(file.suffix == ".svg" for file in outcome.files), "figure")
-    print_line(console, f"{experiment.name}: wrote {outcome.files[0]} and {figures} beside it")
-
-
-def estimates_table(rows: pd.DataFrame, title: str) -> Table:
-    """Our estimates and the paper's numbers for a terminal."""
-    from cascaded.results.metrics import METRICS
-    from cascaded.results.names import display_name
-
-    variants = ["noise", "measure", "rule", "detector", "reads", "split", "time"]
-    variants += [name for name in ("kernel", "unit") if rows[name].nunique() > 1]
-    lines = []
-    for row in rows.to_dict("records"):
-        metric = METRICS[row["metric"]]
-        about = [str(row[name]) for name in variants if isinstance(row[name], str)]
-        low, high = (metric.format(row[name]) for name in ("low", "high"))
-        has_interval = math.isfinite(row["low"])
-        lines.append(
-            {
-                "data": row["data"],
-                "network": display_name(row["method"], row["lam"], row["schedule"], row["noise"]),
-                "metric": ", ".join([metric.label, *about]),
-                "here": metric.format(row["value"]),
-                "95 % interval": f"{low} to {high}" if has_interval else "-",
-                "paper": metric.format(row["paper"]),
-                "interval over": f"{row['interval_over']} ({counted(row['n_seeds'], 'seed')})" if has_interval else "-",
-            }
-        )
-    return table(lines, title, ("here", "paper"))
-
-
-def claims_table(claims: pd.DataFrame) -> Table:
-    """The claims for a terminal."""
-    from rich.markup import escape
-
-    from cascaded.paper.published import claim_cells
-
-    lines = []
-    for row in claims.to_dict("records"):
-        cells = {name: escape(cell) for name, cell in claim_cells(row).items()}
-        if row["command"]:
-            cells["measured"] = "not reproduced yet"
-        color = COLORS.get(row["verdict"])
-        lines.append({**cells, "verdict": f"[{color}]{row['verdict']}[/]"} if color else cells)
-    return table(lines, "the paper's claims")
-
-
-def print_claims(claims: pd.DataFrame, options: str, console: Console) -> None:
-    """Print the table, and the commands that measure what is missing, each on a line of its own to be copied."""
-    console.print(claims_table(claims))
-    missing = claims[claims["command"] != ""]
-    for command, names in missing.groupby("command", sort=False)["claim"].agg(", ".join).items():
-        print_line(console, f"to measure {names}: {typed(str(command))}{options}")
+    return ended
 
 
 def _show_claims(scale: str, out: Path, is_default: bool, console: Console, quiet: bool) -> None:

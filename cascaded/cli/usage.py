@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import re
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from difflib import get_close_matches
+from functools import partial
 from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,8 +32,8 @@ RENAMED = """
 again: overwrite; as-is: no-train; batch: batch-size; batches: batch-sizes; data-limit: scale smoke; decay:
 weight-decay; draw: figure; failing: unsettled-fraction; fine: kernel ews:0.9; half: dtype float16; held-out:
 val-fraction; image: image-column; jobs: num-workers; label: label-column; limit: max-images; model: method, methods,
-arch; models: methods, arch; network: arch; no-draw: no-figure; noisy: noise-frames; rate: lr; schedule: lr-schedule;
-size: image-size; start: init-from; states: activations; stop: threshold
+arch; models: methods, arch; network: arch; no-draw: no-figure; noisy: noise-frames; out: csv; rate: lr; schedule:
+lr-schedule; size: image-size; start: init-from; states: activations; stop: threshold
 """
 RENAMED_OPTIONS = {old: new for old, _, new in (" ".join(each.split()).partition(": ") for each in RENAMED.split(";"))}
 """Options of version 0.1 and their new names, of which a command has one."""
@@ -39,8 +44,45 @@ KINDS = {"INT": "a whole number", "FLOAT": "a number", "PATH": "a path", "STR": 
 
 def run_command(function: Callable[..., Any], name: str, words: Sequence[str]) -> None:
     """Call a command with the words of a command line; a wrong command line is an `InputError`."""
-    with parse_errors(lambda event: explain(event, function, name, words)):
+    written: Any = function.func if isinstance(function, partial) else function
+    written.__doc__ = join_lines(written.__doc__ or "")
+    helps = {"-h", "--help"} & {*takewhile(lambda word: word != "--", words)}
+    with parse_errors(lambda event: explain(event, function, name, words)), wrapped() if helps else nullcontext():
         tyro.cli(function, prog=f"cascaded {name}", args=words)
+
+
+def join_lines(doc: str) -> str:
+    """A docstring with one line per paragraph and per argument: tyro would keep many of its line breaks."""
+    lines: list[str] = []
+    for line in inspect.cleandoc(doc).splitlines():
+        if line.strip() and lines and lines[-1].strip() and not re.match(r" {4}\w+:", line):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+class _Copy(io.StringIO):
+    """Text that is printed later, with what tyro looks up of the stream that it is printed to."""
+
+    encoding: Any = None
+
+    def __init__(self, stream: Any):
+        super().__init__()
+        self.encoding, self.isatty = getattr(stream, "encoding", None), stream.isatty
+
+
+@contextmanager
+def wrapped() -> Iterator[None]:
+    """Wrap long lines that tyro prints as they are, those above the frames; examples stay whole, to be pasted."""
+    width, out = shutil.get_terminal_size().columns, _Copy(sys.stdout)
+    try:
+        with redirect_stdout(out):
+            yield
+    finally:
+        for line in out.getvalue().splitlines():
+            whole = len(line) <= width or "\x1b" in line or line.startswith(("Example:", "usage:"))
+            print(line if whole else textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False))
 
 
 def check_given(values: Sequence[object], what: str, command: str) -> None:
@@ -99,7 +141,20 @@ def explain(event: Any, function: Callable[..., Any], name: str, words: Sequence
             option = event.argument
             if option is None:
                 return f"{event.message.splitlines()[0].rstrip('.')}: {see}"
-            return f"{option.display_name()} is {_given(option, words)!r}: give {_expected(option)}; {see}"
+            given = _given(option, words)
+            wrong = f"{option.display_name()} is {given!r}"
+            return _own_sentence(option, given) or f"{wrong}: give {_expected(option)}; {see}"
+    return None
+
+
+def _own_sentence(option: Any, given: str) -> str | None:
+    """Why an option refuses a value, if it is written in a way of its own, as `--lam 1:0` is."""
+    try:
+        option.lowered.instance_from_str([given])
+    except InputError as error:
+        return str(error)
+    except (ValueError, TypeError):  # of a plain type
+        return None
     return None
 
 

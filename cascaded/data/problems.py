@@ -118,3 +118,12 @@ def start_problems(table: Table, source: Source, split: str) -> Problems:
     chosen = source.classes or table.choose_classes()
     wanted = select_classes(chosen, table.classes) if chosen else None
     return Problems(table, source.size, wanted, complete=split.casefold() == "train" or wanted is not None)
+
+
+def check_classes(classes: Sequence[str], name: str) -> None:
+    """Refuse to train on one class, which is always predicted: the folder of all classes was taken for one of them."""
+    if len(classes) == 1:
+        raise InputError(
+            f"{name} has one class, {classes[0]!r}, and training needs two: give the folder that contains one folder "
+            "per class"
+        )

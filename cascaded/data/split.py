@@ -23,16 +23,20 @@ def hold_out(images: Images, share: float = 0.1, seed: int = 0) -> tuple[Images,
     return images.select(left), images.select(held)
 
 
-def divided(images: Images, share: float = 0.1, seed: int = 0) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:
+def divided(
+    images: Images, share: float = 0.1, seed: int = 0, name: str = "share"
+) -> tuple[Int64[Tensor, "left"], Int64[Tensor, "held"]]:
     """The indices of training and validation images of `hold_out`, without a copy of the images."""
     if not 0 < share < 1:
-        raise InputError(f"share is {share}: give a fraction above 0 and below 1")
+        raise InputError(f"{name} is {share}: give a fraction above 0 and below 1")
     held = chosen_share(images.labels, share, seed)
     if bool(held.all()) or not bool(held.any()):
         there, classes = int(held.sum()), counted(max(1, len(images.classes)), "class")
+        largest = int(images.labels.unique(return_counts=True)[1].max())
+        fix = f"give one that leaves some for both, e.g. {1 / largest:.2g}" if largest > 1 else "add images"
         raise InputError(
-            f"share is {share} of {counted(len(images), 'image')} in {classes}: it leaves {there} for validation and "
-            f"{len(images) - there} for training, so give a share that leaves some for both"
+            f"{name} is {share} of {counted(len(images), 'image')} in {classes}: it leaves {there} for validation and "
+            f"{len(images) - there} for training, so {fix}"
         )
     return (~held).nonzero().flatten(), held.nonzero().flatten()
 

@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from cascaded.errors import InputError
-from cascaded.figures.style import SMALL, STYLE, WIDTH, color
+from cascaded.figures.style import INK, SMALL, STYLE, WIDTH, color
 from cascaded.results.metrics import Metric
 from cascaded.results.names import NAMES, display_name
 
@@ -174,11 +174,20 @@ def name_handles(df: pd.DataFrame, style: str, marker: str = "") -> list[Line2D]
     return [line_handle(*key, style, marker) for key in zip(names["name"], names["color"], strict=True)]
 
 
-def legend(fig: Figure, handles: Sequence[Line2D]) -> None:
-    """A legend above all axes, in as many columns as have room; the figure becomes higher by it."""
-    if not handles:
+def legend(fig: Figure, *groups: Sequence[Line2D]) -> None:
+    """A legend above all axes, in as many columns as have room; the figure becomes higher by it.
+
+    Entries are read row by row, and every group begins a row.
+    """
+    groups = tuple(group for group in groups if group)
+    if not groups:
         return
-    longest = max(len(str(handle.get_label())) for handle in handles)
-    columns = min(max(1, int(WIDTH * 72 / (longest * SMALL * 0.6 + 40))), len(handles))
+    longest = max(len(str(handle.get_label())) for group in groups for handle in group)
+    most, room = max(map(len, groups)), max(1, int(WIDTH * 72 / (longest * SMALL * 0.6 + 40)))
+    columns = -(-most // -(-most // room))  # rows of the same length, where they can be
+    handles = []
+    for group in groups:
+        handles += [line_handle("", INK, "")] * (-len(handles) % columns) + list(group)
     fig.set_figheight(fig.get_figheight() + 0.2 * -(-len(handles) // columns))
-    fig.legend(handles=list(handles), loc="outside upper left", ncols=columns, handlelength=1.5, columnspacing=1.5)
+    handles = [handle for column in range(columns) for handle in handles[column::columns]]  # as matplotlib fills it
+    fig.legend(handles=handles, loc="outside upper left", ncols=columns, handlelength=1.5, columnspacing=1.5)

@@ -38,10 +38,9 @@ def dots(df: pd.DataFrame, rows: str, open_marks: tuple[str, str] | None = None,
             ax.axvline(0, color=MUTED, ls=":", lw=1)
     axes[0].set_yticks(range(len(groups)), [textwrap.fill(str(group), 16) for group in groups])
     axes[0].set_ylim(len(groups) - 0.5, -0.5)
-    handles = base.name_handles(df, "", "o")
-    for kind in df[column].unique() if open_marks else ():
-        handles.append(base.line_handle(f"{column} {kind}", INK, "", "o", PAPER if kind == value else INK))
-    base.legend(fig, handles)
+    kinds = df[column].unique() if open_marks else ()
+    marks = [base.line_handle(f"{column} {kind}", INK, "", "o", PAPER if kind == value else INK) for kind in kinds]
+    base.legend(fig, base.name_handles(df, "", "o"), marks)
     base.label_axes(fig, axes, base.axis_label(metric), "")
     fig.data = df
     return fig

@@ -48,7 +48,7 @@ def lines(df: pd.DataFrame, xlabel: str, facets: Sequence[str] = (), chance: pd.
     few = one and not rules and df["name"].nunique() <= MAX_LABELS
     if not few:
         names = [] if "name" in facets else base.name_handles(df, "-")
-        base.legend(fig, names + [base.line_handle(rule, INK, DASHES[rule]) for rule in rules])
+        base.legend(fig, names, [base.line_handle(rule, INK, DASHES[rule]) for rule in rules])
     base.label_axes(fig, axes, xlabel, base.axis_label(metric))
     if few:
         label_ends(fig, axes[0])

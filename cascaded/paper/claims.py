@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from cascaded.paper.ledger import CLAIMS, EXPERIMENTS, STATEMENTS, Claim
+from cascaded.paper.statements import CLAIMS, EXPERIMENTS, STATEMENTS, Claim
 from cascaded.paper.values import in_paper, load_values, readings
 from cascaded.results.compare import CONDITION, SETTING, difference, estimates
 from cascaded.results.metrics import METRICS, Metric

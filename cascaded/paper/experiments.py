@@ -10,7 +10,7 @@ import pandas as pd
 
 from cascaded import figures
 from cascaded.errors import unknown
-from cascaded.paper.ledger import ALPHAS
+from cascaded.paper.statements import ALPHAS
 from cascaded.results.operations import FRACTIONS
 from cascaded.traces.config import RecordingConfig
 from cascaded.traces.stimuli import human_recordings

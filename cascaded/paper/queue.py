@@ -203,6 +203,14 @@ class Ended:
         """By the name of a network that failed, the reason."""
         return {task.name: status.message for task, status in self.statuses.items() if status.state == "failed"}
 
+    @property
+    def failures(self) -> dict[str, str]:
+        """By the names of the networks that failed for the same reason, `a, b`, this reason."""
+        names: dict[str, list[str]] = {}
+        for name, reason in self.failed.items():
+            names.setdefault(reason, []).append(name)
+        return {", ".join(each): reason for reason, each in names.items()}
+
 
 def run_queue(
     tasks: Sequence[Task],
@@ -210,10 +218,11 @@ def run_queue(
     command: str,
     num_workers: int | None = None,
     on_end: Callable[[Task, Status], object] = lambda task, status: None,
-    *,
-    threads: int | None = None,
 ) -> Ended:
     """Do all tasks, in the order of their stages, several at a time; stop when OUT/pause appears or on Ctrl-C.
+
+    Each has one thread: beside other programs two threads wait for each other, and training takes up to 16 times as
+    long.
 
     Args:
         tasks: The networks.
@@ -221,7 +230,6 @@ def run_queue(
         command: The command that resumes it.
         num_workers: Processes at a time; one per core by default.
         on_end: Called with every task that has ended.
-        threads: Threads per process; by default the cores are divided between the processes.
     """
     for task in tasks:
         task.state()  # other runs in the folders are refused before anything is deleted
@@ -236,7 +244,7 @@ def run_queue(
 
     try:
         statuses = run_jobs(
-            tasks, ExecutionConfig(threads=threads), num_workers=num_workers, on_update=keeper.update, on_end=ended
+            tasks, ExecutionConfig(threads=1), num_workers=num_workers, on_update=keeper.update, on_end=ended
         )
         paused = False
     except (KeyboardInterrupt, PausedError):

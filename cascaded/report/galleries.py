@@ -43,7 +43,8 @@ def _figure(name: str, own: Gallery, number: int, out: Path) -> PageFigure:
             rows[label] = own.images[some], _captions(own.labels[some], own.steps[some], own.classes)
     spec = CONTENT.gallery
     key = spec.key if number == 1 else f"{spec.key}-{number}"
-    return page_figure(gallery(rows), replace(spec, key=key, title=f"{spec.title}: {name}"), out)
+    caption = f"{spec.caption}{' Steps are those of fine time.' if own.keys['time'] == 'fine' else ''}"
+    return page_figure(gallery(rows), replace(spec, key=key, title=f"{spec.title}: {name}", caption=caption), out)
 
 
 def _captions(labels: np.ndarray, steps: np.ndarray, classes: Sequence[str]) -> list[str]:

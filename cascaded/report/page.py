@@ -152,7 +152,8 @@ def effect(value: float, low: float, high: float, unit: str) -> dict[str, Any] |
 
 
 def _number(value: float, digits: int, sign: str = "") -> str:
-    return f"{value:{sign}.{digits}f}".replace("-", "\N{MINUS SIGN}")
+    text = f"{value:{sign}.0e}" if 0 < abs(value) < 0.0005 else f"{value:{sign}.{digits}f}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def _script_data(content: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,20 @@ class SectionSpec:
 
 @dataclass(frozen=True)
 class Content:
-    """Everything in `sections.json`: the figure of the first screen, two that are not of the table, and sections."""
+    """Everything in `sections.json`.
+
+    Attributes:
+        first: The figure of the first screen.
+        gallery: Images, which are not in the table.
+        schedules: Activations, which are not in the table.
+        terms: Explanations of values, by column; a caption has those of the values that its figure tells apart.
+        sections: The other figures.
+    """
 
     first: FigureSpec
     gallery: FigureSpec
     schedules: FigureSpec
+    terms: dict[str, dict[str, str]]
     sections: tuple[SectionSpec, ...]
 
 
@@ -99,7 +108,8 @@ def draw(specs: Sequence[FigureSpec], table: pd.DataFrame, folder: Path) -> tupl
             figure = DRAW[spec.key](table)
         except InputError:  # the table lacks its numbers; the page lists what is missing
             continue
-        drawn.append(page_figure(figure, spec, folder, draw(spec.more, table, folder)))
+        caption = " ".join([spec.caption, *_terms(figure.data), *_ood_data(figure.data, table)])
+        drawn.append(page_figure(figure, replace(spec, caption=caption), folder, draw(spec.more, table, folder)))
     return tuple(drawn)
 
 
@@ -107,9 +117,25 @@ def page_figure(figure: Figure, spec: FigureSpec, folder: Path, more: tuple[Page
     """Write a figure's files and take it over into the page."""
     files = {kind: file.name for kind, file in figures.save(figure, folder / spec.key).items()}
     caption = f"{spec.caption}{_uncertainty(figure.data)}"
-    return PageFigure(
-        spec.title, caption, figures.inline(figure, spec.key, spec.title), files, more, numbers(figure.data)
-    )
+    table = numbers(figure.data, figure.get_supxlabel() or (figure.axes[0].get_xlabel() if figure.axes else ""))
+    return PageFigure(spec.title, caption, figures.inline(figure, spec.key, spec.title), files, more, table)
+
+
+def _terms(data: pd.DataFrame) -> Iterator[str]:
+    """A sentence per column with special values, on those that a figure tells apart."""
+    for column, known in CONTENT.terms.items():
+        values = set(data[column].dropna()) if column in data else set()
+        words = [text for value, text in known.items() if value in values]
+        if words and len(values) > 1 and ("x" in data or column != "time"):  # dots of both times share their panels
+            text = "; ".join(words)
+            yield f"{text[0].upper()}{text[1:]}."
+
+
+def _ood_data(data: pd.DataFrame, table: pd.DataFrame) -> Iterator[str]:
+    """A sentence with the data sets that a figure has means over."""
+    if "ood_data" in data and (data["ood_data"] == "mean").any():
+        names = sorted(set(table["ood_data"].dropna()) - {"mean"})
+        yield f"Out-of-distribution images: {', '.join(names)}."
 
 
 def _uncertainty(data: pd.DataFrame) -> str:
@@ -121,24 +147,30 @@ def _uncertainty(data: pd.DataFrame) -> str:
     return f" Bars are 95 % intervals over {' or '.join(sorted(over))}."
 
 
-def numbers(data: pd.DataFrame) -> tuple[tuple[str, ...], ...]:
-    """The numbers of a figure as text, headings first; empty where there are too many for a page."""
+def numbers(data: pd.DataFrame, xlabel: str = "") -> tuple[tuple[str, ...], ...]:
+    """The numbers of a figure as text, headings first; empty where there are too many for a page.
+
+    Args:
+        data: What the figure shows.
+        xlabel: What `x` is, for curves.
+    """
     if not {"name", "metric", "value"} <= set(data.columns):
         return ()
     metric = METRICS[data["metric"].iloc[0]]
-    columns = ("data", "split", "time", "noise", "measure", "detector", "reads", "rule", "protocol_version")
+    columns = ("data", "split", "time", "noise", "measure", "detector", "reads", "rule")
     columns += ("manipulation", "level", "category")
     varying = [name for name in columns if name in data and data[name].nunique(dropna=False) > 1]
-    if "lam" in data and data.duplicated(["name", *varying, *(["x"] if "x" in data else [])]).any():
-        varying.append("lam")
-    rows = list(_curves(data, varying, metric) if "x" in data else _estimates(data, varying, metric))
+    for column in ("lam", "protocol_version"):  # only where rows differ in nothing else
+        if column in data and data.duplicated(["name", *varying, *(["x"] if "x" in data else [])]).any():
+            varying.append(column)
+    rows = list(_curves(data, varying, metric, xlabel) if "x" in data else _estimates(data, varying, metric))
     return tuple(rows) if len(rows) <= MAX_ROWS else ()
 
 
-def _curves(data: pd.DataFrame, varying: list[str], metric: Metric) -> Iterator[tuple[str, ...]]:
+def _curves(data: pd.DataFrame, varying: list[str], metric: Metric, xlabel: str) -> Iterator[tuple[str, ...]]:
     """A row per point, a column per network."""
     names = list(data["name"].unique())
-    yield (*varying, "x", *names)
+    yield (*_headings(varying), xlabel or "x", *names)
     first = data.drop_duplicates(["name", *varying, "x"])
     for key, row in first.set_index([*varying, "x", "name"])["value"].unstack("name")[names].iterrows():
         cells = key if isinstance(key, tuple) else (key,)
@@ -147,12 +179,16 @@ def _curves(data: pd.DataFrame, varying: list[str], metric: Metric) -> Iterator[
 
 def _estimates(data: pd.DataFrame, varying: list[str], metric: Metric) -> Iterator[tuple[str, ...]]:
     """A row per estimate, with its interval."""
-    yield ("network", *varying, metric.label, "95 % interval", "over")
+    yield ("network", *_headings(varying), metric.label, "95 % interval", "over")
     for row in data.to_dict("records"):
         interval = f"{metric.format(row['low'])} to {metric.format(row['high'])}"
         over = interval_over(row)
         known = (metric.format(row["value"]), interval if over else "", over)
-        yield (row["name"], *(str(row[name]) for name in varying), *known)
+        yield (row["name"], *("" if pd.isna(row[name]) else str(row[name]) for name in varying), *known)
+
+
+def _headings(columns: Sequence[str]) -> list[str]:
+    return [{"lam": "lambda", "protocol_version": "protocol version"}.get(name, name) for name in columns]
 
 
 def interval_over(row: Mapping[str, Any]) -> str:

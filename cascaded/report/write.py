@@ -140,7 +140,8 @@ def _colors(table: pd.DataFrame, runs: Sequence[Path]) -> dict[str, str]:
 def _claim(row: dict[str, Any]) -> dict[str, Any]:
     """A row of the claims as the page writes it."""
     where = f"{row['data']} {row['split']}{', fine time' if row['time'] == 'fine' else ''}".strip()
-    words = [row["label"], " against ".join(filter(None, (row["a"], row["b"]))), where, row["note"]]
+    claimed = f"claimed: {row['claimed']} {row['unit']}".strip() if row["claimed"] else ""
+    words = [row["label"], " against ".join(filter(None, (row["a"], row["b"]))), where, claimed, row["note"]]
     paper = effect(row["paper"], float("nan"), float("nan"), row["unit"])
     return {
         **row,

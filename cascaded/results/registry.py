@@ -57,9 +57,7 @@ ANALYSES: dict[str, Analysis] = {
     "prototypicality": Analysis(
         "rank correlation of latency with typicality", (EMBEDDINGS,), LATENCY, 3, ("rho", "rho_p")
     ),
-    "taxonomic_compliance": Analysis(
-        "wrong predictions that are of the right coarse class", (COARSE,), (), 2, COMPLIANCE
-    ),
+    "taxonomic_compliance": Analysis("fraction of errors within the right coarse class", (COARSE,), (), 2, COMPLIANCE),
     "persistent_noise": Analysis("accuracy under noise on every frame", (PERSISTENT,), claimed=("accuracy",)),
     "transient_noise": Analysis(
         "drop of confidence during and after some noisy frames", (TRANSIENT,), claimed=("dip",)

@@ -89,7 +89,13 @@ def load(runs: str | PathLike[str] | Iterable[str | PathLike[str]], *analyses: s
 
 def write_csv(rows: pd.DataFrame, file: Path) -> None:
     """Write the rows of a table as a CSV file, without the draws."""
-    rows.drop(columns="draws").assign(**rows[WHOLE].convert_dtypes()).to_csv(file, index=False)
+    save_csv(rows.drop(columns="draws").assign(**rows[WHOLE].convert_dtypes()), file)
+
+
+def save_csv(table: pd.DataFrame, file: Path) -> None:
+    """Write a table as a CSV file, whole or not at all; compressed if its name ends in .gz."""
+    compression = "gzip" if file.suffix == ".gz" else None
+    write_whole(file, lambda part: table.to_csv(part, index=False, compression=compression))
 
 
 def find_files(places: Iterable[Path]) -> list[Path]:

@@ -32,8 +32,8 @@ class RunConfig:
     """Everything that the result of a training run depends on. The defaults are the paper's recipe.
 
     Attributes:
-        data: A known name (`cascaded data list`), a folder, a Parquet file, or a data set of the Hugging Face hub;
-            `digits` needs neither files nor a connection.
+        data: A known name (`cascaded data list`), a folder, a Parquet file, or a data set of the Hugging Face
+            hub; `digits` needs neither files nor a connection.
         method: Training method: schedule, heads and loss.
         lam: Lambda of the TD loss, from 0 to 1; several values are interpolated over the epochs, as in 1:0.
         arch: Network architecture: resnet18, resnet34, resnet50, densenet121, vit, highway; or your own as
@@ -52,8 +52,8 @@ class RunConfig:
         decay_norms: Apply weight decay to norms and biases too.
         ema: Decay of an exponential moving average of the weights, e.g. 0.999, which is validated, tested and saved; 0:
             no average.
-        lr_schedule: steps: multiply by --lr-gamma every --lr-step-epochs epochs; one-cycle: linear warm-up over
-            --warmup-fraction of the steps (at least 50), then linear decay to 0.
+        lr_schedule: steps: multiply by --lr-gamma every --lr-step-epochs epochs; one-cycle: linear warm-up
+            over --warmup-fraction of the steps (at least 50), then linear decay to 0.
         lr_gamma: Factor of the steps schedule.
         lr_step_epochs: Epochs between two reductions of the steps schedule.
         warmup_fraction: Fraction of all steps in which the one-cycle schedule warms up.

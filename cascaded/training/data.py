@@ -15,6 +15,7 @@ from torch import Tensor
 from cascaded.data.augment import Augment, normalize
 from cascaded.data.images import Images
 from cascaded.data.noise import make_noise
+from cascaded.data.problems import check_classes
 from cascaded.data.sources import SOURCES, augmentation, hub_name, load
 from cascaded.data.split import divided, fold, limited
 from cascaded.errors import InputError, MissingSplitError
@@ -168,7 +169,9 @@ def _may_be_on_hub(name: str) -> bool:
 
 def split_validation(config: RunConfig, images: Images) -> tuple[Int64[Tensor, "train"], Int64[Tensor, "validation"]]:
     """Indices of the training images to train on, and of those for validation: a fold, or the configured fraction."""
-    return fold(images.labels, *config.fold) if config.fold else divided(images, config.val_fraction)
+    if config.fold:
+        return fold(images.labels, *config.fold)
+    return divided(images, config.val_fraction, name="--val-fraction")
 
 
 def _split(config: RunConfig, images: Images) -> tuple[Int64[Tensor, "train"], Int64[Tensor, "validation"]]:
@@ -184,6 +187,7 @@ def _load_labeled(config: RunConfig) -> Images:
     images = load_split(config, "train")
     if not images.classes:
         raise InputError(f"{config.data} has no labels: name their column with --label-column, or use other data")
+    check_classes(images.classes, config.data)
     return images
 
 

@@ -179,6 +179,11 @@ def read_run_file(folder: Path) -> RunFile:
         raise InputError(
             f"{folder} is a network of cascaded 0.1, which this version does not read: train it again and save it"
         )
+    if isinstance(content, dict) and str(content.get("format")).startswith("cascaded export"):
+        raise InputError(
+            f"{folder} is an exported network, for {program()} serve, live and cascaded.runtime.Runner: give the run "
+            "that it was exported from"
+        )
     try:
         return RunFile.from_json(content)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:

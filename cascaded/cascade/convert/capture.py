@@ -21,6 +21,7 @@ from torch.utils import _pytree as pytree
 
 from cascaded.cascade.convert.functional import make_functional
 from cascaded.cascade.convert.graph import place, symbols, value
+from cascaded.cascade.convert.narrow import pad_narrow_maps
 from cascaded.cascade.convert.randomness import draw_once
 from cascaded.errors import InputError, first_line
 
@@ -96,6 +97,7 @@ def capture(model: nn.Module, call: Call, output: str | int | None) -> Captured:
     """Export a model, with a batch of any size if that works and of this size otherwise."""
     program = make_functional(_export(model, call))
     draw_once(program.graph)
+    pad_narrow_maps(program.graph)
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     inputs, state, constants = [], {}, {}
     for spec in program.graph_signature.input_specs:
