@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import gzip
+import io
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from rich.console import Console
 
 import cascaded
+from cascaded import RunConfig
 from cascaded.analysis.stopper import Form as StopperForm
 from cascaded.analysis.stopper import Stopper, load_stopper
 from cascaded.cli.main import run
+from cascaded.cli.queue import show_status
+from cascaded.cli.reproduce import print_claims
 from cascaded.data import human as judgements
 from cascaded.data import load as load_images
 from cascaded.data.cache import fetch, latest
 from cascaded.data.trials import OWN
 from cascaded.files import read_json, sha256, write_json
+from cascaded.paper.claims import evaluate
+from cascaded.paper.published import read_claims, write_claims
+from cascaded.paper.status import QUEUE, Entry, QueueFile
+from cascaded.paper.work import DONE, WORK, Done, Measurement, Work
+from cascaded.report.write import remove_others
 from cascaded.results.compare import estimates
 from cascaded.results.galleries import Gallery, gallery_file, read_galleries, write_gallery
 from cascaded.results.table import load as load_results
@@ -28,10 +40,12 @@ from cascaded.results.table import write
 from cascaded.runtime import Runner
 from cascaded.runtime.images import read_image
 from cascaded.traces.activations import load_activations
+from cascaded.traces.config import RecordingConfig
 from cascaded.traces.store import load_trace, read_header
 from cascaded.traces.writer import Recording, make_form, note_of
 from cascaded.training.checkpoint import load_checkpoint
 from cascaded.training.config import ExecutionConfig
+from cascaded.training.inputs import Inputs
 from cascaded.training.loop import train
 from cascaded.training.runs import MANIFEST, PARTS, checkpoint_places, is_done, manifest_of, read_config
 from tests.exports import inputs_of, tiny_net
@@ -300,3 +314,54 @@ def galleries(place: Path, tiny: Callable[..., Path]) -> Sample:
     images, row, file = np.zeros((2, 3, 8, 8), np.uint8), np.arange(2), gallery_file(place, "t")
     write_gallery(file, Gallery({}, "", ("ant",), images, row, np.ones(2, np.float32), np.zeros(2, np.int64)))
     return Sample(file, "safetensors", lambda: read_galleries(place))
+
+
+# --- reproductions and reports
+
+
+@reader
+def queue(place: Path, tiny: Callable[..., Path]) -> Sample:
+    entry = Entry(1, "digits/0", str(place), "kind", epochs=2, steps=20, estimate=3.0)
+    done = replace(entry, name="digits/1", state="done")
+    QueueFile("cascaded reproduce all", 2, (entry, done)).write(place)
+    return Sample(place / QUEUE, "json", lambda: show_status(place, "", Console(file=io.StringIO())))
+
+
+@reader
+def work(place: Path, tiny: Callable[..., Path]) -> Sample:
+    measured = Measurement((RecordingConfig(noise="occlusion"),), {"speed_accuracy": {"version": 1}})
+    Work(str(place), RunConfig(), measurements={"precise": measured}).write()
+    return Sample(place / WORK, "json", lambda: Work.read(place).missing())
+
+
+@reader
+def done(place: Path, tiny: Callable[..., Path]) -> Sample:
+    Done().also("precise", Measurement((RecordingConfig(),)), ["traces/one"], ["a note"], 3.0).write(place)
+    return Sample(place / DONE, "json", lambda: Work(str(place), measurements={"precise": Measurement()}).missing())
+
+
+@reader
+def claims(place: Path, tiny: Callable[..., Path]) -> Sample:
+    table = made_table("speed_accuracy", "run_time")
+    file = write_claims(evaluate(table), place / "claims.csv")
+    return Sample(file, "text", lambda: print_claims(read_claims(file), "", Console(file=io.StringIO())))
+
+
+@reader
+def drawn(place: Path, tiny: Callable[..., Path]) -> Sample:
+    remove_others(place, ["one.svg", "two.svg"])
+    return Sample(place / ".drawn.json", "json", lambda: remove_others(place, ["one.svg"]))
+
+
+@reader
+def request(place: Path, tiny: Callable[..., Path]) -> Sample:
+    pytest.importorskip("fastapi", reason="the server needs the extra `serve`")
+    from cascaded.runtime.requests import Limits, RefusedError, decode_request
+
+    sample, inputs = image(place, tiny, "PNG", "RGB"), Inputs((3, 8, 8), (0.5,) * 3, (0.5,) * 3, ("a", "b"))
+
+    def read() -> None:
+        with suppress(RefusedError):
+            decode_request(sample.file.read_bytes(), inputs, Limits())
+
+    return Sample(sample.file, "PNG", read)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 from cascaded import Pretrained
 from cascaded.cascade.named import make_kernel
@@ -151,3 +152,9 @@ def test_impossible_steps_and_thresholds_are_refused(tiny, threshold, options, m
     net, images, _ = tiny
     with pytest.raises(InputError, match=message):
         early_exit(net, images, threshold, **options)
+
+
+@pytest.mark.parametrize("other", ["cifar10-td0", nn.Linear(2, 2).eval()], ids=["a name", "a module"])
+def test_what_is_no_network_is_refused(other):
+    with pytest.raises(InputError, match=r"net is a \w+, which has no steps: give a network, as of cascaded\.load"):
+        early_exit(other, torch.zeros(2, 2), 0.5)

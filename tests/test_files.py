@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from cascaded.errors import InputError
-from cascaded.files import check_writable, read_json, write_json, write_whole
+from cascaded.files import check_writable, read_json, write_folder, write_json, write_whole
 from tests.refused import refused
 
 
@@ -31,6 +31,19 @@ def test_what_was_there_survives_a_failure(tmp_path, fault):
 def test_a_place_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     refused(r"cannot be written .*: make room, or choose another folder", write_json, tmp_path / "file" / "below", {})
+
+
+@pytest.mark.parametrize(
+    ("number", "fix"),
+    [(errno.EACCES, "make it writable"), (errno.EROFS, "make it writable"), (errno.ENOSPC, "make room")],
+)
+def test_the_fix_is_that_of_the_systems_error(number, fix, tmp_path):
+    def fail(part):
+        raise OSError(number, os.strerror(number))
+
+    message = rf"cannot be written \({os.strerror(number)}\): {fix}, or choose another folder$"
+    for write in (write_whole, write_folder):
+        refused(message, write, tmp_path / "new", fail)
 
 
 def test_what_a_killed_process_left_is_cleared_up(tmp_path):

@@ -80,9 +80,18 @@ def test_kernel_and_steps_are_those_of_a_cascade():
     assert torch.equal(net(pixels(), kernel=kernel, steps=3), net.net(net.prepare(pixels()), kernel=kernel, steps=3))
 
 
-@pytest.mark.parametrize("shape", [(3, 3, 8, 8), (3, 1, 8, 9), (1, 8, 8)])
-def test_images_of_another_shape_are_refused_with_both_shapes(shape):
-    refused(r"images have shape \(.*\), this network takes a batch of 1 channel of 8 x 8", made(), torch.zeros(shape))
+@pytest.mark.parametrize(
+    ("shape", "fix"),
+    [
+        ((3, 3, 8, 8), "resize them to that shape"),
+        ((3, 1, 8, 9), "resize them to that shape"),
+        ((1, 8, 8), r"give a batch, images\[None\]"),
+        ((3, 8, 8, 1), "move the channels before height and width"),
+    ],
+)
+def test_images_of_another_shape_are_refused_with_both_shapes(shape, fix):
+    message = rf"images have shape \(.*\), this network takes a batch of 1 channel of 8 x 8: {fix}$"
+    refused(message, made(), torch.zeros(shape))
 
 
 def test_arrays_are_refused():

@@ -199,9 +199,14 @@ def test_onnx_runtime_writes_no_identifier_and_sends_no_reports(folder, tmp_path
 
 BAD_IMAGES = {
     "size": (np.zeros((2, 3, 8, 8), np.uint8), {}, r"images have shape \(2, 3, 8, 8\), .* 3 channels of 9 x 8"),
-    "axes": (np.zeros(SHAPE, np.uint8), {}, r"images have shape \(3, 9, 8\)"),
-    "none": (np.zeros((0, *SHAPE), np.uint8), {}, r"images have shape \(0, 3, 9, 8\)"),
-    "tensor": (torch.zeros(2, *SHAPE), {}, "images have type Tensor"),
+    "axes": (np.zeros(SHAPE, np.uint8), {}, r"images have shape \(3, 9, 8\), .*: give a batch, images\[None\]$"),
+    "last": (
+        np.zeros((2, 9, 8, 3), np.uint8),
+        {},
+        r"have shape \(2, 9, 8, 3\), .*: move the channels before height and",
+    ),
+    "none": (np.zeros((0, *SHAPE), np.uint8), {}, r"images have shape \(0, 3, 9, 8\), .*: give at least one$"),
+    "tensor": (torch.zeros(2, *SHAPE), {}, r"images have type Tensor, .*: give an array, np\.asarray\(images\)$"),
     "integers": (np.zeros((2, *SHAPE), np.int64), {}, r"images are int64: give bytes \(uint8\)"),
     "bytes": (PIXELS, {"normalized": True}, "images are uint8"),
     "range": (np.full((2, *SHAPE), 7.0), {}, "floats from 7 to 7, .* pass normalized=True"),

@@ -1,5 +1,6 @@
 """The results table: written and read back, the same types whatever the rows; names and units of its values."""
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,8 @@ def test_whole_numbers_have_no_decimal_point_in_a_csv_file(tmp_path):
     columns = ["n_items", "steps", "fold", "noise_frames", "lam", "value"]
     assert text[columns].to_numpy().tolist() == [["12", "70", "", "", "1.0", "3.0"], ["8", "", "2", "", "", "0.5"]]
     assert "draws" not in text
+    write_csv(to_table(pd.DataFrame(rows)), tmp_path / "all.csv.gz")
+    assert gzip.decompress((tmp_path / "all.csv.gz").read_bytes()) == (tmp_path / "all.csv").read_bytes()
 
 
 def test_other_parquet_files_are_passed_over(tmp_path):

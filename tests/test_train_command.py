@@ -116,6 +116,16 @@ def test_nothing_is_chosen_where_all_is_given_or_enough():
         assert not [line for line in lines if line.startswith("chosen")]
 
 
+@pytest.mark.parametrize("command", ["train", "sweep"])
+def test_other_recipes_are_not_changed_but_few_updates_are_warned_of(command, tmp_path, cascaded, capsys):
+    image_folder(tmp_path / "images", ["dark", "light"], each=20)
+    words = ["--data", "images", "--width", "2", "--epochs", "1", "--batch-size", "36", "--recipe", "paper"]
+    cascaded(command, *words, "--out", "runs", "--threads", "1", *(["--seeds", "0"] if command == "sweep" else []))
+    assert "cascaded: warning: few weight updates (1: 36 training images, batch_size 36" in capsys.readouterr().err
+    (config,) = [read_config(file.parent) for file in (tmp_path / "runs").rglob("config.json")]
+    assert (config.epochs, config.batch_size, config.lr_schedule) == (1, 36, "steps")
+
+
 def test_the_strong_recipe_trains_in_two_phases(tmp_path, cascaded, monkeypatch):
     monkeypatch.setenv("CASCADED_DATA", str(tiny_data(tmp_path / "data")))
     one_step = ["--epochs", "1", "--batch-size", "64", *EXECUTED]  # 108 training images

@@ -97,11 +97,11 @@ def sweep(
     if started is not None:  # as the runs that are there have it
         own = read_config(started.folder)
         shared = replace(shared, **{name: getattr(own, name) for name in FITTED if name not in given})
-    elif not dry_run and recipe == "laptop":  # a dry run needs no data: it may not be here yet
+    elif not dry_run:  # a dry run needs no data: it may not be here yet
         from cascaded.training.fit import fit
 
         check_writable(out)
-        shared, notes = fit(jobs[0].config, given)  # the same for all runs
+        shared, notes = fit(jobs[0].config, given if recipe == "laptop" else FITTED)  # the same for all runs
         print_notes(notes)
     jobs = plan(shared, methods, lam, seeds, out, folds)
     recording = RecordingConfig(split="validation", kernel=kernel, steps=steps, embeddings=True, dtype=dtype)

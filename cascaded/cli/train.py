@@ -75,10 +75,10 @@ def train(
     folder = resumed or (resume if isinstance(resume, Path) else (out or OUT) / str(config.seed))
     config, start = resolve_init(config)
     notes: list[str] = []
-    if _is_main() and resumed is None and recipe == "laptop":
+    if _is_main() and resumed is None:
         from cascaded.training.fit import fit
 
-        config, notes = fit(config, given)
+        config, notes = fit(config, given if recipe == "laptop" else FITTED)
     import torch
 
     from cascaded.training.distributed import be_deterministic

@@ -23,7 +23,7 @@ from cascaded.hub.locate import download, locate, path_of
 from cascaded.hub.similarity import check_outputs, check_weights
 from cascaded.models.networks import Network
 from cascaded.training.config import RunConfig
-from cascaded.training.inputs import Inputs, describe_shape
+from cascaded.training.inputs import Inputs, describe_shape, shape_fix
 from cascaded.training.load import build, check_range, code_refused, load_run, load_weights
 from cascaded.training.run_file import CONFIG, WEIGHTS, RunFile
 from cascaded.training.runs import last_metrics, read_run_file
@@ -166,7 +166,7 @@ class Pretrained(
         if images.dim() not in (4, 5) or images.shape[-3:] != self.inputs.shape:
             raise InputError(
                 f"images have shape {tuple(images.shape)}, this network takes a batch of "
-                f"{describe_shape(self.inputs.shape)}: resize them to that shape"
+                f"{describe_shape(self.inputs.shape)}: {shape_fix(tuple(images.shape), self.inputs.shape)}"
             )
         if normalized:
             if not images.is_floating_point():

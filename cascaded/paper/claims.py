@@ -36,6 +36,7 @@ COLUMNS = [
 ]
 TEXT = ["label", "metric", "data", "split", "time", "noise", "a", "b", "claimed", "unit", "interval_over"]
 TEXT += ["paper_data", "note"]
+NUMBERS = ["n_items", "effect", "low", "high", "n_seeds", "paper", "paper_alternative"]
 
 
 def evaluate(df: pd.DataFrame) -> pd.DataFrame:

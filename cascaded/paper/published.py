@@ -12,7 +12,7 @@ import pandas as pd
 from cascaded.errors import InputError
 from cascaded.figures.files import to_csv
 from cascaded.files import write_whole
-from cascaded.paper.claims import COLUMNS, TEXT, evaluate
+from cascaded.paper.claims import COLUMNS, NUMBERS, evaluate
 from cascaded.paper.values import in_paper
 from cascaded.results.compare import CONDITION, INTERVAL, SETTING
 from cascaded.results.table import find_files, load
@@ -64,15 +64,16 @@ def write_claims(claims: pd.DataFrame, file: Path) -> Path:
 def read_claims(file: Path) -> pd.DataFrame:
     """What `write_claims` wrote."""
     try:
-        table = pd.read_csv(file, dtype=dict.fromkeys(TEXT, "string"))
+        table = pd.read_csv(file, dtype="string")
         if list(table.columns) != COLUMNS:
             raise ValueError(f"its columns are {', '.join(map(str, table.columns))}")
+        numbers = {name: pd.to_numeric(table[name]).astype("float64") for name in NUMBERS}
     except (OSError, ValueError) as error:
         raise InputError(
             f"{file} is not a table of claims ({error}): {program()} reproduce claims writes it"
         ) from error
-    text = [*TEXT, "runs", "command"]
-    return table.assign(**{name: table[name].astype(object).fillna("") for name in text})
+    text = {name: table[name].astype(object).fillna("") for name in COLUMNS if name not in NUMBERS}
+    return table.assign(**numbers, **text)
 
 
 def write_estimates(table: pd.DataFrame, file: Path) -> Path:

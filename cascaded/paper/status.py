@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import mean, median
 
-from cascaded.errors import InputError
+from cascaded.errors import InputError, at_least
 from cascaded.files import from_json, read_json, write_json
 from cascaded.paper.work import Done
 from cascaded.training.runs import checkpoint_places, is_locked, last_metrics
@@ -58,6 +58,9 @@ class QueueFile:
     command: str
     workers: int
     entries: tuple[Entry, ...]
+
+    def __post_init__(self):
+        at_least(1, workers=self.workers)
 
     def write(self, out: Path) -> None:
         """Store it."""

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from cascaded import __version__
+from cascaded.errors import InputError
 from cascaded.figures.activations import schedules
 from cascaded.figures.base import named
 from cascaded.files import read_json, write_json
@@ -82,7 +83,7 @@ def write_report(
     on_progress("the page")
     file = write_page(report, out)
     drawn = [figure for each in report.sections for figure in each.figures] + ([report.first] if report.first else [])
-    _remove_others(folder, sorted(name for each in drawn for name in _files(each)))
+    remove_others(folder, sorted(name for each in drawn for name in _files(each)))
     return file
 
 
@@ -178,11 +179,12 @@ def _files(figure: PageFigure) -> list[str]:
     return [*figure.files.values(), *itertools.chain.from_iterable(map(_files, figure.more))]
 
 
-def _remove_others(folder: Path, names: list[str]) -> None:
+def remove_others(folder: Path, names: list[str]) -> None:
     """Remove what an earlier report drew and this one did not; other files stay."""
     note = folder / ".drawn.json"
     before = read_json(note) if note.exists() else []
-    for name in set(before) - set(names):
-        if Path(name).name == name:
-            (folder / name).unlink(missing_ok=True)
+    if not isinstance(before, list) or not all(isinstance(name, str) for name in before):
+        raise InputError(f"{note} is not a list of file names: remove it")
+    for file in [each for each in folder.iterdir() if each.name in set(before) - set(names) and not each.is_dir()]:
+        file.unlink()
     write_json(note, names)

@@ -47,6 +47,9 @@ def early_exit(
     """
     check_steps(steps)
     net, images, schedule = _unpacked(net, images, normalized, schedule)
+    if not hasattr(net, "steps_to_settle"):
+        way = "give a network, as of cascaded.load, cascaded.convert or cascaded.resnet18"
+        raise InputError(f"net is a {type(net).__name__}, which has no steps: {way}")
     if net.training:
         raise InputError("the network is in training mode, which changes its batch statistics: call net.eval() first")
     if not 0 <= threshold <= 1:

@@ -14,7 +14,7 @@ from cascaded.errors import InputError, at_least, first_line, unknown
 from cascaded.runtime.exported import BATCH, FULL_PASS, NEXT, StepFile, read_export
 from cascaded.runtime.result import EarlyExitResult, check_limits, confidence
 from cascaded.runtime.sessions import import_runtime, open_session
-from cascaded.training.inputs import check_span, describe_shape
+from cascaded.training.inputs import check_span, describe_shape, shape_fix
 
 if TYPE_CHECKING:  # importing jaxtyping takes a third of the time that importing this module may take
     from jaxtyping import Float32, Shaped
@@ -253,10 +253,12 @@ class Runner:
             return state.frame
         shape = self.config.inputs.shape
         if not isinstance(images, np.ndarray) or images.ndim != 4 or images.shape[1:] != shape or not len(images):
-            found = f"shape {images.shape}" if isinstance(images, np.ndarray) else f"type {type(images).__name__}"
+            found, fix = f"type {type(images).__name__}", "give an array, np.asarray(images)"
+            if isinstance(images, np.ndarray):
+                found, fix = f"shape {images.shape}", shape_fix(images.shape, shape)
             raise InputError(
                 f"images have {found}, this network takes an array of images of {describe_shape(shape)}, (batch, "
-                "channels, height, width): resize them to that shape"
+                f"channels, height, width): {fix}"
             )
         if state is not None and state.batch != len(images):
             raise InputError(

@@ -61,3 +61,14 @@ def describe_shape(shape: Sequence[int]) -> str:
         return " x ".join(map(str, shape)) + " without channels"
     channels, height, width = shape
     return f"{channels} channel{'s' if channels > 1 else ''} of {height} x {width}"
+
+
+def shape_fix(found: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """What to do with images whose shape is not that of a batch of images of channels, height and width."""
+    if found == shape:
+        return "give a batch, images[None]"
+    if found[1:] == shape:
+        return "give at least one"
+    if len(found) > 3 and found[-3:] == (*shape[1:], shape[0]):
+        return "move the channels before height and width"
+    return "resize them to that shape"

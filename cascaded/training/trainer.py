@@ -155,7 +155,7 @@ class Trainer:
             advice = f"lower the peak, e.g. {lower}"
         else:
             advice = f"lower the rate, e.g. {lower}, or warm up with --lr-schedule one-cycle"
-        return DivergedError(f"{where}: {advice}, in another --out; the last good checkpoint is kept")
+        return DivergedError(f"{where}: {advice}, in another --out; earlier checkpoints are kept")
 
     # --- checkpoints
 
