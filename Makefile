@@ -39,7 +39,7 @@ demo: setup  ## evaluate the shipped networks on photographs, train a small one,
 test: lint  ## lint, type-check and run the tests (five to nine minutes on two cores)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal
 
-fuzz: setup  ## the long tests: 12,600 damaged files of every kind, all combinations of kernels and networks, many kills (not part of make test)
+fuzz: setup  ## the long tests: 12,600 damaged files, processes killed at many moments, all combinations of kernels and networks
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m long --numprocesses auto --dist worksteal
 
 architectures: .venv/extended  ## convert every architecture of the tests, and write docs/architectures.md (ten minutes)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -19,6 +20,7 @@ from cascaded.hub.locate import NETWORKS, shipped
 from cascaded.hub.pretrained import Pretrained
 from cascaded.progress import progress
 from cascaded.training.data import load_split
+from cascaded.training.rounded import half
 from cascaded.training.run_file import CONFIG, WEIGHTS
 from cascaded.training.step import accuracy
 
@@ -36,19 +38,13 @@ def ship(run: Path, name: str, into: Path = NETWORKS) -> Pretrained:
         into: The folder of all networks.
     """
     net = Pretrained.of_run(run)
-    weights = {key: stored(tensor) for key, tensor in net.state_dict().items()}
+    weights = {key: torch.from_numpy(half(each.cpu().numpy())) for key, each in net.state_dict().items()}
     net.load_state_dict(weights)
     net.accuracy = tuple(test_accuracy(net))
     write_whole(into / name / WEIGHTS, lambda part: save_file(weights, part))
     write_json(into / name / CONFIG, net.run_file.to_json())
     write_card(into / name)
     return net
-
-
-def stored(tensor: Tensor) -> Tensor:
-    """A weight as it is stored: convolutions, nearly all of the file, in half precision; norms and heads exactly."""
-    tensor = tensor.detach().cpu().contiguous()
-    return tensor.half() if tensor.dim() == 4 else tensor
 
 
 def test_accuracy(net: Pretrained) -> list[float]:

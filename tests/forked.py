@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import resource
 import signal
 import sys
 import time
@@ -35,6 +36,15 @@ def forked(work: Callable[[], object]) -> int:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     finally:
         os._exit(code)
+
+
+def limit_files(most: int) -> None:
+    """Have writes to files beyond some bytes fail from now on, as on a full disk: for use in a forked process.
+
+    Python's import system takes a write in part for a whole one, and would leave damaged bytecode for all other tests.
+    """
+    sys.dont_write_bytecode = True
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
 
 def is_going(child: int) -> bool:

@@ -2,7 +2,6 @@
 
 import os
 import pwd
-import resource
 import signal
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ import safetensors.torch
 import torch
 
 from cascaded.data import build, load
-from tests.forked import PATIENCE, code_of, forked, wait_until
+from tests.forked import PATIENCE, code_of, forked, limit_files, wait_until
 from tests.pictures import encoded, image_folder, own_places, picture  # noqa: F401
 from tests.refused import refused
 
@@ -103,7 +102,7 @@ def test_killed_while_decoding_leaves_nothing_behind(folder, tmp_path, monkeypat
 @pytest.mark.parametrize("room", [PIXELS // 2, PIXELS + 10], ids=["while decoding", "while storing"])
 def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(room, folder, tmp_path):
     def limited():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))  # writing beyond fails, as on a full disk
+        limit_files(room)
         refused(rf"^{tmp_path}/cache cannot be written \(.*\): {FIX}$", load, folder)
 
     assert code_of(forked(limited)) == 0

@@ -77,16 +77,30 @@ def test_where_another_condition_has_no_point_the_error_is_the_ordinary_one():
     assert_allclose(found[found.x == 1]["sem"], corrected_sem(np.array([[0.1, 0.2], [0.2, 0.2]])))
 
 
-def test_two_versions_of_the_protocol_are_neither_paired_nor_averaged():
-    old, new = rows_of("cascaded-td", [0.5, 0.7, 0.6]), rows_of("cascaded-ce", [0.4, 0.5, 0.3], protocol_version=2)
-    assert set(old.protocol_version) == {1}
+@pytest.mark.parametrize("version", ["protocol_version", "analysis_version"])
+def test_two_versions_of_the_protocol_or_of_an_analysis_are_neither_paired_nor_averaged(version):
+    old, new = (
+        rows_of(method, values, **{version: number})
+        for number, method, values in ((1, "cascaded-td", [0.5, 0.7, 0.6]), (2, "cascaded-ce", [0.4, 0.5, 0.3]))
+    )
+    assert set(rows_of("cascaded-td", [0.5]).protocol_version) == {1}
     assert differences(pd.concat([old, new])).empty
     assert difference(old, new)["n_seeds"] == 0
-    both = pd.concat([old, old.assign(protocol_version=2, value=old.value + 0.1)])
-    assert_allclose(estimates(both).set_index("protocol_version").value, [0.6, 0.7])
-    curves = bands(both.assign(x=1.0)).set_index("protocol_version")
+    both = pd.concat([old, old.assign(**{version: 2, "value": old.value + 0.1})])
+    assert_allclose(estimates(both).set_index(version).value, [0.6, 0.7])
+    curves = bands(both.assign(x=1.0)).set_index(version)
     assert_allclose(curves.value, [0.6, 0.7])
     assert set(curves.n_seeds) == {3}
+
+
+def test_runs_that_were_measured_on_rounded_weights_say_so():
+    """They are averaged and paired with others: rounding changes less than another seed does."""
+    rows = rows_of("cascaded-td", [0.5, 0.7])
+    mixed = rows.assign(rounded_from=[None, "0123456789abcdef"])
+    (found,) = estimates(mixed).runs
+    assert found == (rows.run[0], f"{rows.run[1]}:rounded")
+    other = rows_of("cascaded-ce", [0.4, 0.5])
+    assert difference(mixed, other)["runs"] == (*found, *other.run)
 
 
 def test_two_runs_of_one_seed_are_not_two_seeds():

@@ -21,6 +21,7 @@ from cascaded.paper.experiments import (
     SETS,
     SHIPPED,
     STRONG,
+    TERRIER_LAMBDAS,
     Network,
     find_experiment,
 )
@@ -72,6 +73,40 @@ def test_the_strong_network_starts_from_cross_entropy_and_ends_the_first_stage()
     assert td.work.config == replace(
         RECIPES["strong"], data="cifar10", lam=0.0, epochs=6, lr=0.05, init_from=str(ce.folder)
     )
+
+
+def test_the_queue_of_the_laptop_scale_has_its_order():
+    def runs(part, names, *seeds):
+        return [f"{part}/{name}/{seed}" for seed in seeds for name in names]
+
+    both = ["cascaded-td-lam0", "cascaded-ce"]
+    eight = ["cascaded-td-lam0", "cascaded-td-lam0.5", "cascaded-td-lam1", "cascaded-ce", "serial-td-multihead-lam1"]
+    eight += ["serial-td-multihead-lam0", "serial-td-lam1", "cascaded-td-multihead-lam0"]
+    strong = ["cifar10-strong/cascaded-ce/0", "cifar10-strong/cascaded-td-lam0/0"]
+    shown = [*both, "serial-td-multihead-lam1"]
+
+    def noisy(seed):
+        return [run for noise in NOISES for run in runs(f"cifar10-{noise}", both, seed)]
+
+    def folds(name):
+        return [f"cifar10-10folds/{name}/{each}" for each in (*(f"fold{k}of10/0" for k in range(1, 11)), "folds-0")]
+
+    lams = ["cascaded-td-lam0.25", "cascaded-td-lam0.83"]
+    terriers = [f"cascaded-td-lam{lam:g}" for lam in TERRIER_LAMBDAS] + ["serial-td-multihead-lam1"]
+    expected = {
+        1: [*runs("cifar10", eight, 0), *strong],
+        2: runs("cifar10", eight, 1, 2),
+        3: [*noisy(0), *runs("cifar10-occlusion-scratch", both, 0), *runs("cifar10-gray", shown, 0)],
+        4: runs("cifar100", eight, 0, 1, 2),
+        5: [*folds("cascaded-td-lam0"), *folds("cascaded-ce")],
+        6: runs("cifar10", lams, 0, 1, 2),
+        7: runs("cifar10-resnet34", both, 0),
+        8: [run for seed in (1, 2) for run in (*noisy(seed), *runs("cifar10-gray", shown, seed))],
+        9: runs("terriers", terriers, 0),
+    }
+    works = [Reproduction(each, LAPTOP, Path("out")) for each in EXPERIMENTS.values()]
+    planned = [(task.stage, task.name) for task in plan(works)]
+    assert planned == [(stage, name) for stage, names in expected.items() for name in names]
 
 
 def test_networks_are_shared_between_experiments():
@@ -142,7 +177,10 @@ def test_the_stopper_and_metacog_are_trained_on_validation_images_and_tested_on_
 def test_the_scales_have_what_the_paper_sweeps():
     terriers = [network for network in EXPERIMENTS["terriers"].networks if network.method == "cascaded-td"]
     assert [network.lam for network in terriers] == [0.0, 0.25, 0.5, 0.55, 0.83, 1.0]
-    assert PAPER.deterministic
+    work = Reproduction(EXPERIMENTS["taxonomy"], PAPER, Path("out"))
+    assert all(task.work.deterministic for task in plan([work]))
+    assert all(" --deterministic " in line for line in commands(work) if " train " in line)
+    assert not any(" --deterministic " in line for line in commands(replace(work, scale=LAPTOP)))
     kernels = {each.kernel for each in EXPERIMENTS["alpha"].recordings}
     assert kernels == {"ews:0.8", "ews:0.95"}  # besides .9
     assert {network.arch for network in EXPERIMENTS["depth"].networks if LAPTOP.has(network)} == {
@@ -151,6 +189,7 @@ def test_the_scales_have_what_the_paper_sweeps():
     }
     folds = [network for network in EXPERIMENTS["prototypicality"].networks if network.folds]
     assert {(network.folds, LAPTOP.has(network)) for network in folds} == {(10, True)}
+    assert {(LAPTOP.config(network).epochs, PAPER.config(network).epochs) for network in folds} == {(12, 120)}
     assert {network.data for network in EXPERIMENTS["images"].networks} == {"cifar10", "cifar100"}
     assert {network.data for network in EXPERIMENTS["run-time"].networks} == set(SETS)
     on_cifar100 = [network for network in EVERY if network.data == "cifar100" and LAPTOP.has(network)]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import resource
 import shutil
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +13,7 @@ import pytest
 from PIL import Image
 
 from cascaded.cli.main import main, run
-from tests.forked import code_of, forked
+from tests.forked import code_of, forked, limit_files
 from tests.made_traces import made_run, made_trace
 from tests.tiny_data import tiny_data
 from tests.tiny_runs import tiny_run as tiny_run
@@ -59,8 +57,7 @@ def typed(words: list[object], limit: int | None = None, bound: bool = False) ->
         sys.stdout = sys.stderr = os.fdopen(writing, "w")  # a pipe: files are limited
         sys.argv = ["cascaded", *map(str, words)]
         if limit is not None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            limit_files(limit)
         if bound:
             bind_root()
         try:

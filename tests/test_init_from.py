@@ -11,6 +11,7 @@ from cascaded import load_run
 from cascaded.training import checkpoint
 from cascaded.training.config import ExecutionConfig
 from cascaded.training.loop import train
+from cascaded.training.rounded import write_rounded
 from cascaded.training.runs import resolve_init, weights_digest
 from tests.refused import refused
 from tests.tiny_runs import tiny_config
@@ -26,11 +27,15 @@ def begun(run, folder, **options):
     return folder
 
 
-@pytest.mark.parametrize("saved", [False, True], ids=["run", "saved network"])
-def test_a_run_starts_from_the_weights_it_is_given_and_stores_their_digest(tiny_run, tmp_path, saved):
-    first = tmp_path / "saved" if saved else tiny_run()
-    if saved:
+@pytest.mark.parametrize("kind", ["run", "saved network", "rounded weights"])
+def test_a_run_starts_from_the_weights_it_is_given_and_stores_their_digest(tiny_run, tmp_path, kind):
+    first = tiny_run() if kind == "run" else tmp_path / "saved"
+    if kind == "saved network":
         cascaded.load(tiny_run()).save_pretrained(first)
+    elif kind == "rounded weights":
+        first.mkdir()
+        shutil.copy(tiny_run() / "config.json", first)
+        assert write_rounded(tiny_run(), first)
     after, before = load_run(begun(first, tmp_path / "0")), load_run(first)
     for (name, mine), theirs in zip(after.net.named_parameters(), before.net.parameters(), strict=True):
         assert torch.allclose(mine, theirs, atol=1e-3), name

@@ -406,6 +406,16 @@ def test_a_turn_is_scipys(size, degrees, seed, edges, mode):
     np.testing.assert_allclose(turned[0, 0].numpy(), reference, atol=1e-9)
 
 
+def test_what_is_outside_is_reflected_unless_it_is_to_be_repeated():
+    assert (noises.Rotation().edges, noises.Translation().edges) == ("reflect", "reflect")
+    images, angle = some(1), torch.tensor([math.radians(50)])
+    for edges in ("reflect", "repeat"):
+        film = noises.Rotation(edges=edges).film(images, 1, seeded())
+        drawn = uniform((1, 1), -math.radians(60), math.radians(60), seeded(), CPU).flatten()
+        torch.testing.assert_close(film[0], turn(images, drawn, edges))
+    assert not torch.allclose(turn(images, angle, "reflect"), turn(images, angle, "repeat"))
+
+
 def test_angles_reach_sixty_degrees_either_way_and_no_further():
     ramp = torch.linspace(0, 1, 33).expand(1000, 1, 33, 33)  # at the center, its slope tells the angle
     film = noises.Rotation()(ramp, seeded())[:, 0]

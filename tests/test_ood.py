@@ -1,5 +1,6 @@
 """Out-of-distribution detection against scikit-learn; MetaCog, its classifier, against the same written out."""
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -252,6 +253,7 @@ def test_the_defaults_are_the_papers():
     assert MetaCogConfig() == MetaCogConfig(
         hidden=256, dropout=0.5, lr=0.001, weight_decay=0.0005, epochs=300, batch_size=256, standardize=False, seed=42
     )
+    assert inspect.signature(out_of_distribution).parameters["trials"].default == 5  # the paper: several
 
 
 def test_the_global_random_state_is_neither_used_nor_changed():

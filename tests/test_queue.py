@@ -13,21 +13,28 @@ from dataclasses import replace
 from multiprocessing import Value
 
 import pytest
+import torch
 
+import cascaded
 from cascaded import files
 from cascaded.analysis.rows import DRAWS
 from cascaded.cli.reproduce import reproduce as command
 from cascaded.errors import InputError
+from cascaded.paper import worker
+from cascaded.paper.experiments import COARSE, Experiment
 from cascaded.paper.published import read_estimates
 from cascaded.paper.queue import Ended, only_queue, plan, run_queue
 from cascaded.paper.reproduce import Reproduction
 from cascaded.paper.scales import Stage
 from cascaded.paper.status import PAUSE, Entry, QueueFile, seconds_left
 from cascaded.paper.work import Done
+from cascaded.results.compare import estimates
 from cascaded.results.table import load
 from cascaded.shell import program
+from cascaded.traces.config import RecordingConfig
 from cascaded.training.engines import Status
-from cascaded.training.runs import checkpoint_places, is_locked, last_metrics, weights_digest
+from cascaded.training.rounded import rounded_from, trained_weights
+from cascaded.training.runs import checkpoint_places, is_locked, last_metrics, read_config, weights_digest
 from tests.forked import code_of, forked, wait_until
 from tests.queues import CE, FOLDED, NOISY, PRECISE, TD, TINY, folder_of, patch, with_epochs, works
 
@@ -222,6 +229,101 @@ def test_a_published_network_says_what_to_do_for_its_weights(kept, copied):
     assert (folder / "model.safetensors").exists()  # it is not deleted again
 
 
+@pytest.fixture
+def rounded(kept, tmp_path):
+    """A queue whose runs are a copy of published networks with rounded weights."""
+    text = printed(out=kept / "weights", publish=tmp_path / "results", weights=True)
+    assert "copied 4 networks to" in text
+    assert "no weights" not in text
+    shutil.copytree(tmp_path / "results", tmp_path / "out" / "runs")
+    return tmp_path / "out"
+
+
+def test_published_weights_are_saved_networks_rounded_to_half_precision(kept, rounded):
+    fold = kept / "weights" / "runs" / FOLDED.part / FOLDED.name / "fold1of2" / "0"
+    for run_folder in (*(folder_of(kept / "weights", network) for network in (TD, CE, NOISY)), fold):
+        copy = rounded / run_folder.relative_to(kept / "weights")
+        assert rounded_from(copy) == trained_weights(copy) == weights_digest(run_folder) != weights_digest(copy)
+        assert rounded_from(run_folder) is None
+        own, theirs = cascaded.load(copy).state_dict(), cascaded.load(run_folder).state_dict()
+        assert own.keys() == theirs.keys()
+        for name, each in theirs.items():
+            assert torch.equal(own[name], each.half().float() if each.dim() == 4 else each)
+    printed(out=rounded, publish=rounded.parent / "again", weights=True)
+    copy = folder_of(rounded, TD).relative_to(rounded / "runs") / "model.safetensors"
+    assert (rounded.parent / "again" / copy).read_bytes() == (rounded / "runs" / copy).read_bytes()
+
+
+def test_what_is_not_measured_yet_is_measured_on_rounded_weights_and_says_so(kept, rounded):
+    """Rows of the weights themselves stay, rows of the rounded ones have their own digest, new networks start there."""
+    assert run(rounded).failed == {}
+    assert rows(rounded).equals(rows(kept / "weights"))
+    later, serial = replace(NOISY, noise="focus"), RecordingConfig(schedule="serial")
+    scale = replace(TINY, stages=(*TINY.stages, Stage((later,))))
+    more = Experiment("more", (TD, CE, later), (COARSE, serial))
+    joined = Experiment("joined", (FOLDED,), (replace(COARSE, split="validation"),), more.analyses)
+    with only_queue(rounded):
+        ended = run_queue(plan([Reproduction(each, scale, rounded) for each in (more, joined)]), rounded, "more", 2)
+    assert ended.failed == {}
+    after = load(rounded / "runs")
+    own = after[after.run.str.endswith("cascaded-ce/0") & (after.analysis == "speed_accuracy")]
+    copy = folder_of(rounded, CE)
+    for schedule, file, origin in (("cascaded", kept / "weights", None), ("serial", rounded, trained_weights(copy))):
+        found = own[own.schedule == schedule]
+        assert set(found.weights) == {weights_digest(folder_of(file, CE))[:16]}
+        assert found.rounded_from.isna().all() if origin is None else set(found.rounded_from) == {origin[:16]}
+    folds = after[after.run.str.endswith("folds-0")]
+    assert folds[folds.analysis == "prototypicality"].rounded_from.isna().all()
+    assert folds[folds.analysis == "speed_accuracy"].rounded_from.notna().all()
+    numbers = estimates(own)
+    assert {name.endswith(":rounded") for name in numbers.runs.explode()[numbers.schedule == "serial"]} == {True}
+    assert not numbers.runs.explode()[numbers.schedule == "cascaded"].str.endswith(":rounded").any()
+    start = folder_of(rounded, TD)
+    assert read_config(folder_of(rounded, later)).init_from == weights_digest(start)
+    notes = [note for network in (CE, later) for note in Done.read(folder_of(rounded, network)).notes]
+    assert "rows that were added later were measured on weights rounded to half precision" in notes[0]
+    assert f"training started from weights of {start} that are rounded to half precision" in notes[1]
+
+
+def test_settings_that_have_changed_are_measured_on_rounded_weights(rounded):
+    with only_queue(rounded):
+        run_queue(plan(works(rounded, replace(TINY, claim_draws=250))), rounded, "cascaded reproduce all", 2)
+    after = load(rounded / "runs")
+    assert set(after.draws[(after.metric == "accuracy") & after.x.isna()].map(len)) == {250}
+    assert after[after.metric == "accuracy"].rounded_from.notna().all()
+
+
+def test_rows_of_rounded_weights_are_replaced_when_the_weights_are_back(kept, rounded):
+    experiment = replace(PRECISE, name="later", recordings=(RecordingConfig(schedule="serial"),))
+    later = Reproduction(experiment, TINY, rounded)
+    with only_queue(rounded):
+        run_queue(plan([later]), rounded, "later", 2)
+    for network in (TD, CE, NOISY):
+        shutil.copy(folder_of(kept / "weights", network) / "model.safetensors", folder_of(rounded, network))
+    with only_queue(rounded):
+        ended = run_queue(plan([replace(later, experiment=replace(experiment, name="last"))]), rounded, "last", 2)
+    assert ended.failed == {}
+    after = load(rounded / "runs", "speed_accuracy")
+    assert after.rounded_from.isna().all()
+    assert set(after.schedule) == {"cascaded", "serial"}
+
+
+def test_weights_of_another_training_are_not_replaced(kept, rounded):
+    file = rounded.parent / "results" / TD.part / TD.name / "0" / "model.safetensors"
+    shutil.copy(folder_of(kept / "weights", CE) / "model.safetensors", file)
+    for weights in (False, True):
+        with pytest.raises(InputError, match=r"has weights .* of another training than .*: remove it, or publish to"):
+            printed(out=kept / "weights", publish=rounded.parent / "results", weights=weights)
+
+
+def test_without_weights_there_is_a_note(kept, tmp_path):
+    text = printed(out=kept / "none", publish=tmp_path / "results", weights=True)
+    assert "note: there are no weights of digits/cascaded-ce/0, digits-2folds/cascaded-ce/folds-0, digits-occl" in text
+    assert (tmp_path / "results" / TD.part / TD.name / "0" / "model.safetensors").exists()
+    with pytest.raises(InputError, match="--weights is for --publish FOLDER: add it"):
+        printed("all", out=kept / "none", weights=True)
+
+
 def test_another_network_is_not_replaced_by_a_published_one(kept, copied):
     config = copied.parent / "results" / TD.part / TD.name / "0" / "config.json"
     config.write_text(config.read_text().replace('"epochs": 2', '"epochs": 3'))
@@ -229,6 +331,14 @@ def test_another_network_is_not_replaced_by_a_published_one(kept, copied):
         printed(out=kept / "weights", publish=copied.parent / "results")
     with pytest.raises(InputError, match=r"no network in .* is finished"):
         printed(out=copied.parent / "nothing", publish=copied.parent / "again")
+
+
+def test_work_that_has_to_be_deterministic_is(tmp_path, monkeypatch):
+    task = plan([replace(works(tmp_path)[0], scale=replace(TINY, deterministic=True))])[0]
+    monkeypatch.setattr(worker, "be_deterministic", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        worker.work(task.work)
+    assert not task.folder.exists()
 
 
 def test_status_and_pause_work_from_elsewhere(tmp_path, monkeypatch):

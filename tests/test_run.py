@@ -19,7 +19,7 @@ from cascaded.results import analyzed, tasks
 from cascaded.results.analyzed import find_analyzed
 from cascaded.results.compare import differences, estimates
 from cascaded.results.galleries import read_galleries
-from cascaded.results.registry import missing_recordings
+from cascaded.results.registry import ANALYSES, missing_recordings
 from cascaded.results.run import run_analyses
 from cascaded.results.table import load, read_provenance, results_file
 from cascaded.results.tasks import Settings
@@ -55,6 +55,9 @@ def test_rows_have_the_keys_of_run_and_recording(tmp_path, monkeypatch):
     assert (row.run, row["data"], row.split, row.method, row.lam) == ("td/3", "digits", "test", "cascaded-td", 0.5)
     assert (row.seed, row.width, row.time, row.kernel, row.steps, row.n_items) == (3, 8, "fine", "ews:0.9", 6, 40)
     assert math.isnan(row.fold)
+    assert row.weights == trace.provenance.weights[:16]
+    assert df.rounded_from.isna().all()
+    assert row.analysis_version == ANALYSES[row.analysis].version
     expected = speed_accuracy(trace, draws=5)
     assert value_of(df[df.analysis == "speed_accuracy"], "accuracy") == value_of(expected, "accuracy")
     assert len(row.draws) == 5

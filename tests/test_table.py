@@ -61,6 +61,17 @@ def test_files_from_before_rows_had_versions_are_of_the_first_protocol(tmp_path)
     assert load(file).version.isna().all()
 
 
+def test_files_from_before_rows_had_their_weights_have_those_of_their_provenance(tmp_path):
+    later = ["analysis_version", "weights", "rounded_from"]
+    for digests, expected in ((["0123456789abcdef0"], "0123456789abcdef"), (["01", "23"], None), ([None], None)):
+        file = write(tmp_path, "run_time", made_table("run_time", seeds=(0,)), {"version": 3, "weights": digests})
+        parquet.write_table(parquet.read_table(file).drop_columns(later), file)
+        rows = load(file)
+        assert set(rows.analysis_version) == {3}
+        assert set(rows.weights.dropna()) == ({expected} if expected else set())
+        assert rows.rounded_from.isna().all()
+
+
 def test_files_from_before_there_were_people_have_null_in_their_columns(tmp_path):
     file = write(tmp_path, "run_time", made_table("run_time", seeds=(0,)), {})
     parquet.write_table(parquet.read_table(file).drop_columns(["human", "manipulation", "level"]), file)

@@ -193,6 +193,8 @@ def _named(numbers: pd.DataFrame) -> pd.DataFrame:
     numbers = numbers.assign(name=[display_name(*each) for each in columns], place=place)
     several = numbers.groupby("name").config.transform("nunique") > 1
     numbers.loc[several, "name"] += ", config " + numbers.config[several]
+    several, version = numbers.groupby("analysis").analysis_version.transform("nunique") > 1, numbers.analysis_version
+    numbers.loc[several, "name"] += ", analysis version " + version[several].astype("Int64").astype(str)
     return numbers.sort_values(["place", "lam"], kind="stable")
 
 

@@ -49,7 +49,7 @@ def show_rows(
         print_line(console, f"not measured: {each}; to measure: {program()} reproduce {name} --scale {scale}")
 
 
-def publish_networks(out: Path, folder: Path, scale: str, console: Console) -> None:
+def publish_networks(out: Path, folder: Path, scale: str, console: Console, *, weights: bool) -> None:
     """Copy the finished networks of a queue to a folder, and print what was copied.
 
     Args:
@@ -57,9 +57,13 @@ def publish_networks(out: Path, folder: Path, scale: str, console: Console) -> N
         folder: Where to copy them.
         scale: Name of the scale.
         console: Where to print.
+        weights: Also copy their weights, rounded.
     """
-    names = publish(out / RUNS, folder)
+    copied = publish(out / RUNS, folder, weights)
     megabytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
-    print_line(console, f"copied {counted(len(names), 'network')} to {folder}, which has {megabytes:.1f} MB")
+    print_line(console, f"copied {counted(len(copied), 'network')} to {folder}, which has {megabytes:.1f} MB")
+    without = [name for name, has in copied.items() if weights and not has]
+    if without:
+        print_line(console, f"note: there are no weights of {', '.join(without)}")
     where = shlex.quote(folder.as_posix())
     print_line(console, f"next: {program()} reproduce all --from {where} --scale {scale}")

@@ -39,6 +39,7 @@ def reproduce(
         Path | None, DisallowNone, tyro.conf.arg(name="from", metavar="FOLDER", help_behavior_hint="")
     ] = None,
     publish: Annotated[Path | None, DisallowNone, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None,
+    weights: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     list_names: Annotated[bool, tyro.conf.arg(name="list")] = False,
     commands: bool = False,
     status: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
@@ -67,7 +68,7 @@ def reproduce(
 
     Example: cascaded reproduce all --from results/laptop-0.2
 
-    Example: cascaded reproduce --publish results/laptop-0.2 --scale laptop
+    Example: cascaded reproduce --publish results/laptop-0.2 --weights --scale laptop
 
     Args:
         names: Experiments.
@@ -76,8 +77,10 @@ def reproduce(
         out: Folder of the runs and results.
         source: Print and draw the stored rows of networks in this folder, laid out like OUT/runs, and train nothing;
             what is not measured is listed with the command that measures it.
-        publish: Copy configuration, metrics and results of every finished network in OUT to this folder, without
-            weights; a queue whose OUT/runs is a copy of it counts them as done.
+        publish: Copy configuration, metrics and results of every finished network in OUT to this folder; a queue whose
+            OUT/runs is a copy of it counts them as done.
+        weights: With --publish: also copy the weights, convolutions rounded to half precision, so that such a queue can
+            measure more of these networks.
         list_names: List the experiments, what is done, and how long the remaining training takes on this machine.
         commands: Only print the commands that do the same, step by step.
         status: Print what of the queue is done, running, failed and next, and the hours that are left.
@@ -106,8 +109,10 @@ def reproduce(
     if publish is not None:
         from cascaded.cli.published import publish_networks
 
-        publish_networks(folder, publish, scale, console)
+        publish_networks(folder, publish, scale, console, weights=weights)
         return
+    if weights:
+        raise InputError("--weights is for --publish FOLDER: add it, or see --keep for what stays of a network here")
     if not names and not list_names:
         raise InputError(f"no experiment is given: add one, as in {program()} reproduce table-lambda; --list shows all")
     from cascaded.paper.commands import commands as commands_of

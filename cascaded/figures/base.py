@@ -71,7 +71,8 @@ def panels(
         base: Other columns that always have axes of their own.
     """
     columns = [*facets, *(column for column in base if column not in (*facets, *within))]
-    for column in ("time", "kernel", "steps", "train_noise", "noise", "items", "config", "protocol_version"):
+    last = ("config", "protocol_version", "analysis_version")
+    for column in ("time", "kernel", "steps", "train_noise", "noise", "items", *last):
         if column not in (*columns, *within) and df.duplicated([*columns, *within]).any():
             columns.append(column)
     varying = [column for column in columns if column == "name" or df[column].nunique(dropna=False) > 1]
@@ -92,6 +93,7 @@ def _words(group: pd.DataFrame, columns: Sequence[str]) -> list[str]:
         "noise_frames": "{:g} noisy frames",
         "config": "config {:.6}",
         "protocol_version": "protocol {}",
+        "analysis_version": "analysis version {:g}",
     }
     missing = {"train_noise": "trained without noise", "noise": "no noise"}
     row = group.iloc[0]

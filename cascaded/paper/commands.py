@@ -7,6 +7,7 @@ import shlex
 from cascaded.paper.reproduce import Reproduction
 from cascaded.shell import program, to_args
 from cascaded.traces.config import RecordingConfig
+from cascaded.training.config import ExecutionConfig
 
 FIT_EPOCHS = 300
 """The default of `cascaded analyze --epochs`."""
@@ -14,7 +15,8 @@ FIT_EPOCHS = 300
 
 def commands(work: Reproduction) -> list[str]:
     """Train, record, analyze: the same runs in the same folders."""
-    found = [["train", *job.arguments()] for job in work.all_jobs()]
+    execution = ExecutionConfig(deterministic=work.scale.deterministic)
+    found = [["train", *job.arguments(execution)] for job in work.all_jobs()]
     for network in work.networks:
         folder = (work.runs / network.part / network.name).as_posix()
         recordings = work.scale.recordings(network, work.experiment)

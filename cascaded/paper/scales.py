@@ -52,6 +52,7 @@ class Scale:
         recipe: What networks are trained with that have no recipe of their own.
         stages: All networks of this scale, in the order in which they are trained.
         noise_changes: Fields of the recipe that differ for networks that are trained with noise.
+        fold_changes: The same for the networks of a cross-validation.
         noise_from_clean: Whether those start from the weights of the network that is trained without noise.
         ood_data: Out-of-distribution data.
         max_images: Number of test images in coarse time; None for all.
@@ -71,6 +72,7 @@ class Scale:
     recipe: RunConfig
     stages: tuple[Stage, ...]
     noise_changes: Mapping[str, Any] = field(default_factory=dict)
+    fold_changes: Mapping[str, Any] = field(default_factory=dict)
     noise_from_clean: bool = False
     ood_data: tuple[str, ...] = ()
     max_images: int | None = None
@@ -107,6 +109,7 @@ class Scale:
         """The configuration of a network; the weights that it may start from are not in it."""
         recipe = self.recipe if network.recipe is None else RECIPES[network.recipe]
         changes = dict(self.noise_changes) if network.noise and not network.from_scratch else {}
+        changes |= self.fold_changes if network.folds else {}
         if network.data == "terriers":
             changes["batch_size"] = min(recipe.batch_size, TERRIER_BATCH)
         about = {name: getattr(network, name) for name in ("data", "method", "lam", "noise", "arch")}
@@ -158,6 +161,7 @@ LAPTOP = Scale(
         Stage(TERRIERS),
     ),
     noise_changes={"epochs": 3, "lr": 0.03},
+    fold_changes={"epochs": 12},  # as few as may reach 80 %: 10 reached 79.3 and 79.9 %
     noise_from_clean=True,
     ood_data=("svhn", "tinyimagenet-crop", "tinyimagenet-resize"),
     fine_images=2000,
@@ -189,6 +193,7 @@ SMOKE = replace(
         Stage((*cascades("cifar10", lams=(0.25, 0.83), ce=False), *DEEP, *TERRIERS)),
     ),
     noise_changes={"lr": 0.03},
+    fold_changes={},
     max_images=64,
     fine_images=64,
     fine_steps=30,

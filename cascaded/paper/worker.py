@@ -30,8 +30,9 @@ from cascaded.traces.record import record
 from cascaded.training.distributed import be_deterministic, choose_device
 from cascaded.training.load import load_run
 from cascaded.training.loop import StoppedError, train
+from cascaded.training.rounded import rounded_from
 from cascaded.training.run_file import WEIGHTS
-from cascaded.training.runs import WITH_PARENT, is_done, locked, resolve_init
+from cascaded.training.runs import WITH_PARENT, is_done, locked, read_config, resolve_init, weights_digest
 
 PATIENCE = 60.0
 """Seconds to wait for the process of a killed queue, which still finishes its step."""
@@ -65,7 +66,7 @@ def work(own: Work) -> None:
         done = replace(Done.read(own.path), keep=own.keep)
         for name in own.missing():
             start, wanted = time.monotonic(), own.measurements[name]
-            files, notes = _record(own, wanted), _analyze(own, wanted)
+            files, notes = _record(own, wanted), [*_analyze(own, wanted), *_rounded(own, wanted)]
             done = done.also(name, wanted, files, notes, time.monotonic() - start)
             done.write(own.path)
         done.write(own.path)
@@ -90,6 +91,16 @@ def _check_weights(folder: Path, users: str) -> None:
             f"the weights in {folder} were deleted, and {users} need them: remove the folder to train the network "
             f"again, or copy {WEIGHTS} into it"
         )
+
+
+def _rounded(own: Work, wanted: Measurement) -> list[str]:
+    """What was measured on rounded weights, or on a network that was trained from such."""
+    notes, start = [], own.config and own.config.init_from
+    if wanted.recordings and any(rounded_from(Path(each)) for each in own.folds or [own.folder]):
+        notes.append(f"{own.path}: rows that were added later were measured on weights rounded to half precision")
+    if start and rounded_from(Path(start)) and weights_digest(Path(start)) == read_config(own.path).init_from:
+        notes.append(f"{own.path}: training started from weights of {start} that are rounded to half precision")
+    return notes
 
 
 def _record(own: Work, wanted: Measurement) -> list[str]:

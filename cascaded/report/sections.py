@@ -157,7 +157,7 @@ def numbers(data: pd.DataFrame, xlabel: str = "") -> tuple[tuple[str, ...], ...]
     if not {"name", "metric", "value"} <= set(data.columns):
         return ()
     metric = METRICS[data["metric"].iloc[0]]
-    columns = ("data", "split", "time", "noise", "measure", "detector", "reads", "rule")
+    columns = ("data", "split", "time", "noise", "measure", "detector", "reads", "rule", "analysis_version")
     columns += ("manipulation", "level", "category")
     varying = [name for name in columns if name in data and data[name].nunique(dropna=False) > 1]
     for column in ("lam", "protocol_version"):  # only where rows differ in nothing else

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from cascaded import PROTOCOL_VERSION, __version__
+from cascaded.results.table import DIGITS
 from cascaded.traces.store import TraceFile, group_folds, scan_traces
+from cascaded.traces.trace import join_digests
 from cascaded.training.config import RunConfig, config_hash
 from cascaded.training.method import TD
+from cascaded.training.rounded import rounded_from, trained_weights
 from cascaded.training.run_file import protocol_version
 from cascaded.training.runs import find_runs, read_config, read_run_file
 
@@ -61,10 +64,18 @@ class Analyzed:
             "protocol_version": self._protocol_version(trace),
         }
         if trace is not None:
+            keys |= {"weights": trace.provenance.weights[:DIGITS], "rounded_from": self.rounded_from}
             names = ("data", "split", "schedule", "kernel", "time", "steps", "noise", "protocol")
             keys |= {name: getattr(trace.config, name) for name in names}
-            keys |= {"items": trace.provenance.items[:16], "n_items": trace.images}
+            keys |= {"items": trace.provenance.items[:DIGITS], "n_items": trace.images}
         return keys
+
+    @property
+    def rounded_from(self) -> str | None:
+        """Of a rounded copy of the weights, the digest of the weights themselves; of folds, of those of all."""
+        if not any(map(rounded_from, self.runs)):
+            return None
+        return join_digests([trained_weights(run) or "" for run in self.runs])[:DIGITS]
 
     def _protocol_version(self, trace: TraceFile | None) -> int:
         """The oldest of the protocols that were used for training, for the recording and here."""

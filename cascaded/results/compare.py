@@ -26,11 +26,13 @@ FEW = 3
 CONDITION = ["method", "lam", "config", "arch", "width", "schedule", "kernel", "train_noise"]
 """What is compared: rows that are equal in these columns differ in the seed alone."""
 SETTING = ["protocol_version", "data", "split", "items", "time", "steps", "noise", "protocol", "analysis", "metric"]
-SETTING += VARIANTS
+SETTING += ["analysis_version", *VARIANTS]
 """Under which circumstances: conditions are compared where these columns are equal."""
-PAIR = ["seed", "fold", "protocol_version"]
+PAIR = ["seed", "fold", "protocol_version", "analysis_version"]
 """What two conditions are paired by."""
 INTERVAL = ["low", "high", "interval_over", "n_seeds", "runs"]
+ROUNDED = ":rounded"
+"""After the name of a run that was measured on a rounded copy of its weights."""
 Draws = Sequence[np.ndarray | None]
 
 
@@ -43,7 +45,7 @@ def estimates(df: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, group in _unique(df[df.x.isna()]).groupby([*SETTING, *CONDITION], dropna=False, sort=False):
         low, high, over = interval(group.value.to_numpy(), list(group.draws), _drawn(group))
-        rows.append([*key, group.value.mean(), low, high, over, len(group), tuple(group.run)])
+        rows.append([*key, group.value.mean(), low, high, over, len(group), _runs(group)])
     return pd.DataFrame(rows, columns=[*SETTING, *CONDITION, "value", *INTERVAL])
 
 
@@ -89,7 +91,7 @@ def difference(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, Any]:
     alike = (both.items_a == both.items_b).all()
     draws = [_minus(x, y) if alike else None for x, y in zip(both.draws_a, both.draws_b, strict=True)]
     effect = float(values.mean()) if len(values) else np.nan
-    found = (effect, *interval(values, draws, _drawn(a)), len(values), (*both.run_a, *both.run_b))
+    found = (effect, *interval(values, draws, _drawn(a)), len(values), (*_runs(both, "_a"), *_runs(both, "_b")))
     return dict(zip(["effect", *INTERVAL], found, strict=True))
 
 
@@ -157,6 +159,12 @@ def _unique(df: pd.DataFrame) -> pd.DataFrame:
         message = f"{df.run[again].iloc[0]} repeats a configuration and seed of another run: the first one counts"
         warnings.warn(message, CascadedWarning, stacklevel=3)
     return df[~again]
+
+
+def _runs(rows: pd.DataFrame, side: str = "") -> tuple[str, ...]:
+    """Names of runs; those that were measured on rounded weights say so."""
+    pairs = zip(rows[f"run{side}"], rows[f"rounded_from{side}"].notna(), strict=True)
+    return tuple(f"{run}{ROUNDED}" if rounded else run for run, rounded in pairs)
 
 
 def _pairs(groups: list, a: Mapping[str, Any] | None, b: Mapping[str, Any] | None) -> Iterator[tuple]:

@@ -22,7 +22,8 @@ class Analysis:
         label: What it measures.
         needs: The recordings that it is computed from.
         settings: Which settings its rows depend on, besides the seed and number of draws.
-        version: Counted up when the same traces and settings would give other rows.
+        version: Counted up when the same traces and settings would give other rows, or when what it needs is presented
+            in another way. Rows of two versions are never compared.
         claimed: The metrics that claims of the paper are about, with `Settings.claim_draws`; points of curves and other
             metrics have `Settings.draws`.
     """
@@ -65,7 +66,7 @@ ANALYSES: dict[str, Analysis] = {
     "learned_stopper": Analysis(
         "accuracy against cost with a learned stopper", BOTH, ("epochs",), 2, ("area_above_deadline",)
     ),
-    "out_of_distribution": Analysis("detection of out-of-distribution images", (*BOTH, *OOD), METACOG, 2, DETECTION),
+    "out_of_distribution": Analysis("detection of out-of-distribution images", (*BOTH, *OOD), METACOG, 3, DETECTION),
     "human": Analysis("speed and accuracy beside people", human_recordings(), ("human_data",)),
     "run_time": Analysis("training time"),
 }

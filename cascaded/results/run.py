@@ -16,7 +16,7 @@ from cascaded.results.analyzed import Analyzed, find_analyzed
 from cascaded.results.registry import ANALYSES
 from cascaded.results.table import load, read_provenance, results_file, to_table, write
 from cascaded.results.tasks import TASKS, Settings, Task
-from cascaded.training.runs import weights_digest
+from cascaded.training.rounded import trained_weights
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ def run_analysis(
     """Compute the rows of an analysis and write them to RESULTS/NAME.parquet.
 
     Rows of unchanged traces are kept, and so are rows of traces that were deleted since, as long as the weights are the
-    same.
+    same. Weights that are rounded count as those that they were rounded from: rows of these stay, and rows that are
+    not there yet are added, with the digest of the rounded weights in the column `weights`.
 
     Args:
         analyzed: The run.
@@ -47,22 +48,22 @@ def run_analysis(
     most = _draws(name, settings)
     file, tasks = results_file(analyzed.folder, name), TASKS[name](analyzed, replace(settings, draws=most))
     made_with = provenance_of(name, settings)
-    made_from = {"weights": [weights_digest(run) for run in analyzed.runs]}
+    made_from = {"weights": [trained_weights(run) for run in analyzed.runs]}
     kept, is_current = _kept(file, made_with), _has_weights(file, made_from["weights"])
     if not tasks and is_current:
         return []  # all its traces were deleted
-    named = {task.name for task in tasks}
+    named, of_rounded = {task.name for task in tasks}, is_current and analyzed.rounded_from is not None
     parts = {task: each for task, each in kept.items() if is_current and each[0] and task not in named}
     failures = []
     for task in tasks:
         try:
-            same = not overwrite and task.name in kept and kept[task.name][0] == task.digests
-            new = kept[task.name][1] if same else _cut(_rows(analyzed, task), name, settings)
+            known = None if overwrite else _known(kept.get(task.name), task, of_rounded)
+            digests, new = known or (task.digests, _cut(_rows(analyzed, task, name), name, settings))
         except InputError as error:  # one trace that cannot be analyzed does not keep the others from it
             failures.append(Failure(analyzed.folder, name, task.name, str(error)))
             continue
         if len(new):
-            parts[task.name] = task.digests, new
+            parts[task.name] = digests, new
     if not parts:
         file.unlink(missing_ok=True)  # of weights that are gone
     elif overwrite or {task: each[0] for task, each in parts.items()} != {task: each[0] for task, each in kept.items()}:
@@ -70,9 +71,10 @@ def run_analysis(
     return failures
 
 
-def _rows(analyzed: Analyzed, task: Task) -> pd.DataFrame:
+def _rows(analyzed: Analyzed, task: Task, name: str) -> pd.DataFrame:
     """The rows of a task with their key columns."""
-    return to_table(task.compute().assign(**analyzed.keys(*task.traces[:1])))
+    keys = analyzed.keys(*task.traces[:1]) | {"analysis_version": ANALYSES[name].version}
+    return to_table(task.compute().assign(**keys))
 
 
 def _draws(name: str, settings: Settings) -> int:
@@ -90,8 +92,19 @@ def _cut(rows: pd.DataFrame, name: str, settings: Settings) -> pd.DataFrame:
     return rows.assign(draws=pd.Series(draws, rows.index, dtype=object))
 
 
-Parts = dict[str, tuple[dict[str, str], pd.DataFrame]]
-"""By task the digests of the traces that rows were computed from, and these rows."""
+Part = tuple[dict[str, str], pd.DataFrame]
+"""The digests of the traces that rows were computed from, and these rows."""
+Parts = dict[str, Part]
+"""Parts by task."""
+
+
+def _known(part: Part | None, task: Task, of_rounded: bool) -> Part | None:
+    """The rows of these traces, if they were computed; of rounded weights, those of trained ones count."""
+    if part is None:
+        return None
+    digests, rows = part
+    of_trained = of_rounded and digests.keys() == task.digests.keys() and rows["rounded_from"].isna().all()
+    return part if of_trained or digests == task.digests else None
 
 
 def _write(folder: Path, name: str, parts: Parts, made_with: dict[str, Any]) -> None:

@@ -25,12 +25,13 @@ from cascaded.shell import program
 
 KEYS = ["run", "config", "data", "split", "items", "n_items", "method", "lam", "arch", "width", "seed", "fold"]
 KEYS += ["train_noise", "schedule", "kernel", "time", "steps", "noise", "protocol", "version", "protocol_version"]
+KEYS += ["analysis_version", "weights", "rounded_from"]
 VARIANTS = ["rule", "unit", "measure", "detector", "reads", "ood_data", "noise_frames"]
 VARIANTS += ["human", "manipulation", "level", "category", "answer"]
 VALUES = ["analysis", "metric", "x", "value", "draws"]
-NUMBERS = ["n_items", "lam", "fold", "steps", "noise_frames", "level", "x", "value"]
+NUMBERS = ["n_items", "lam", "fold", "steps", "analysis_version", "noise_frames", "level", "x", "value"]
 """Floating point, also where they are whole: null is nan. Width, seed and protocol_version are never null."""
-WHOLE = ["n_items", "fold", "steps", "noise_frames"]
+WHOLE = ["n_items", "fold", "steps", "analysis_version", "noise_frames"]
 """Those of them that are whole: a CSV file has them without a decimal point."""
 TYPES = {
     **dict.fromkeys(NUMBERS, pa.float64()),
@@ -39,6 +40,8 @@ TYPES = {
 }
 SCHEMA = pa.schema([(name, TYPES.get(name, pa.string())) for name in (*KEYS, *VARIANTS, *VALUES)])
 COLUMNS = SCHEMA.names
+DIGITS = 16
+"""Hexadecimal digits of a digest in a row."""
 PROVENANCE = b"cascaded.results"
 """The metadata key of a results file. A Parquet file without it holds something else."""
 
@@ -123,6 +126,15 @@ def to_table(rows: pd.DataFrame) -> pd.DataFrame:
     return _to_pandas(_to_arrow(rows))
 
 
+def _earlier(file: Path) -> dict[str, Any]:
+    """What rows have in columns that there were not when they were written: null, or the provenance of their file."""
+    known = read_provenance(file) or {}
+    digests = known.get("weights") or []
+    weights = digests[0][:DIGITS] if len(digests) == 1 and digests[0] else None
+    named = {"analysis_version": known.get("version"), "weights": weights}
+    return {**dict.fromkeys([*VARIANTS, "rounded_from"]), **named}
+
+
 def _to_arrow(rows: pd.DataFrame) -> pa.Table:
     if unknown := [str(column) for column in rows.columns if column not in COLUMNS]:
         raise InputError(f"rows have a column {unknown[0]!r}, the table has {', '.join(COLUMNS)}: leave it out")
@@ -143,8 +155,9 @@ def _read(file: Path) -> pa.Table:
         if "protocol_version" not in table.column_names:  # written before rows had their versions
             first = pa.array([1] * len(table), pa.int64())
             table = table.append_column("version", pa.nulls(len(table))).append_column("protocol_version", first)
-        for name in set(VARIANTS) - set(table.column_names):  # written before there was such a variant
-            table = table.append_column(name, pa.nulls(len(table)))
+        for name, value in _earlier(file).items():
+            if name not in table.column_names:
+                table = table.append_column(name, pa.array([value] * len(table), SCHEMA.field(name).type))
         return table.select(COLUMNS).cast(SCHEMA).replace_schema_metadata(None)
     except (OSError, pa.ArrowException, KeyError) as error:
         way = f"{program()} analyze {shlex.quote(str(file.parent.parent))} --only {file.stem} --overwrite"

@@ -138,10 +138,15 @@ def join(traces: Sequence[Trace]) -> Trace:
 
 
 def join_provenance(folds: Sequence[Provenance]) -> Provenance:
-    """The provenance of joined folds: that of the first, with the oldest protocol and a digest of the items of all."""
-    items = hashlib.sha256("".join(fold.items for fold in folds).encode()).hexdigest()
+    """The provenance of joined folds: that of the first, the oldest protocol, digests of all items and weights."""
+    digests = {name: join_digests([getattr(fold, name) for fold in folds]) for name in ("items", "weights")}
     made_with = min((fold.made_with for fold in folds), key=protocol_version)
-    return replace(folds[0], fold=None, items=items, made_with=made_with)
+    return replace(folds[0], fold=None, made_with=made_with, **digests)
+
+
+def join_digests(digests: Sequence[str]) -> str:
+    """One digest of several; a single one stays."""
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def _check_joinable(first: Trace, other: Trace) -> None:

@@ -202,12 +202,18 @@ def read_inputs(folder: Path) -> Inputs:
     return read_run_file(folder).inputs
 
 
-def weights_digest(folder: Path) -> str | None:
-    """SHA-256 of the weights of a run (its newest intact checkpoint) or of a saved network; None if there are none."""
+def weights_file(folder: Path) -> Path | None:
+    """The weights of a run (its newest intact checkpoint) or of a saved network; None if there are none."""
     for place in reversed(checkpoint_places(folder)):
         if is_whole(place):
-            return json.loads((place / MANIFEST).read_text())["sha256"][WEIGHTS]
-    return sha256(folder / WEIGHTS) if (folder / WEIGHTS).exists() else None
+            return place / WEIGHTS
+    return folder / WEIGHTS if (folder / WEIGHTS).exists() else None
+
+
+def weights_digest(folder: Path) -> str | None:
+    """SHA-256 of the weights of a run or of a saved network; None if there are none."""
+    file = weights_file(folder)
+    return None if file is None else sha256(file)
 
 
 def resolve_init(config: RunConfig) -> tuple[RunConfig, Path | None]:
