@@ -202,7 +202,8 @@ def test_the_time_of_a_training_step_is_measured():
     assert 0 < estimate.seconds_per_image(replace(TINY.recipe, method="cascaded-ce", data="cifar10")) < 60
 
 
-def test_the_commands_are_printed_and_nothing_is_done(tmp_path):
+def test_the_commands_are_printed_and_nothing_is_done(tmp_path, monkeypatch):
+    monkeypatch.setitem(SCALES, "smoke", TINY)
     text = printed("table-lambda", out=tmp_path / "out", commands=True)
     assert f"{program()} train --data cifar10 " in text
     assert text.splitlines()[-1].endswith("cifar10 --only speed_accuracy --epochs 5")
