@@ -1,5 +1,6 @@
 """Analyses of runs: from traces on disk to rows with keys, finished work is kept; and `cascaded analyze`."""
 
+import hashlib
 import json
 import math
 import shutil
@@ -15,6 +16,7 @@ import cascaded
 from cascaded.analysis.curves import speed_accuracy
 from cascaded.cli import main as cli
 from cascaded.errors import InputError
+from cascaded.files import write_tensors
 from cascaded.results import analyzed, tasks
 from cascaded.results.analyzed import find_analyzed
 from cascaded.results.compare import differences, estimates
@@ -152,6 +154,31 @@ def test_results_of_deleted_traces_stay_until_the_weights_change(tmp_path, chang
     after = load(folder)
     assert_frame_equal(after[after.steps == 6], before)
     assert set(after.steps) == ({4, 6} if change == "new trace" else {6})
+
+
+@pytest.mark.parametrize("change", ["overwrite", "weights are back"])
+def test_of_rounded_weights_rows_of_trained_ones_stay_and_all_else_is_computed_again(tmp_path, monkeypatch, change):
+    folder, trained, calls = made_run(tmp_path / "0"), hashlib.sha256(b"one").hexdigest(), computed(monkeypatch)
+    file = folder / "model.safetensors"
+    before = made_trace(weights=trained)
+    file.write_bytes(b"one")
+    run_analyses([made_run(folder, {"a": before})], ["speed_accuracy"], FEW)
+    write_tensors(file, {"weight": np.ones(1)}, {"rounded_from": trained})
+    for seed in (1, 2):  # of "b" there are rows of rounded weights alone
+        named = {name: made_trace(seed, weights=weights_digest(folder)) for name in ("a", "b")}
+        run_analyses([made_run(folder, named)], ["speed_accuracy"], FEW)
+    assert len(calls) == 1 + 1 + 1
+    rounded = {trained[:16]: weights_digest(folder)[:16]}
+    rows = load(folder)
+    assert dict(zip(rows.rounded_from.dropna(), rows.weights[rows.rounded_from.notna()], strict=True)) == rounded
+    assert set(rows.weights[rows.rounded_from.isna()]) == {trained[:16]}
+    if change == "weights are back":
+        file.write_bytes(b"one")
+        run_analyses([made_run(folder, {"a": before, "b": made_trace(1, weights=trained)})], ["speed_accuracy"], FEW)
+        assert load(folder).rounded_from.isna().all()
+    elif change == "overwrite":
+        run_analyses([folder], ["speed_accuracy"], FEW, overwrite=True)
+        assert load(folder).rounded_from.notna().all()
 
 
 def claimed_run(folder):
