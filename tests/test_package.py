@@ -23,7 +23,7 @@ BUDGET = {  # lines of code without blank lines, comments, docstrings; raise one
     "models": 570,
     "losses": 200,
     "data": 1_900,
-    "training": 1_860,
+    "training": 1_870,
     "traces": 1_130,
     "analysis": 1_380,
     "results": 1_010,
