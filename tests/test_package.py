@@ -198,3 +198,15 @@ def test_every_data_file_is_packaged():
     packaged = {file for pattern in patterns for file in (ROOT / "cascaded").glob(pattern)}
     files = {file for file in (ROOT / "cascaded").rglob("*") if file.is_file() and "__pycache__" not in file.parts}
     assert {str(file) for file in files - packaged if file.suffix != ".py"} == set()
+
+
+def test_every_process_that_a_test_waits_for_has_a_timeout():
+    unbounded = []
+    for file in sorted((ROOT / "tests").glob("*.py")):
+        for call in (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)):
+            name, given = ast.unparse(call.func), {each.arg for each in call.keywords}
+            waits = name in {f"subprocess.{each}" for each in ("run", "call", "check_call", "check_output")}
+            waits |= name.endswith((".wait", ".communicate")) and not call.args
+            if waits and "timeout" not in given:
+                unbounded.append(f"{file.name}:{call.lineno}: {name}")
+    assert unbounded == []
