@@ -1,6 +1,7 @@
 """A training step: its loss, its cost, norm statistics, accuracy per step, and the moving average of the weights."""
 
 import copy
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -8,8 +9,10 @@ from hypothesis import given, settings
 from torch.utils.flop_counter import FlopCounterMode
 
 import cascaded
+from cascaded.cascade.product import autocast
 from cascaded.training import checkpoint
 from cascaded.training.config import ExecutionConfig, RunConfig
+from cascaded.training.load import build
 from cascaded.training.loop import train
 from cascaded.training.method import METHODS, get_method
 from cascaded.training.optimizer import make_optimizer
@@ -97,6 +100,27 @@ def test_mixed_precision_is_close():
     half = LossModule(net, get_method("cascaded-td"), "bfloat16")(x, labels)
     assert half.dtype == torch.float32
     torch.testing.assert_close(half, LossModule(net, get_method("cascaded-td"))(x, labels), rtol=0, atol=0.015)
+
+
+@pytest.mark.parametrize("arch", ["resnet18", "densenet121"])
+@pytest.mark.parametrize("name", METHODS)
+def test_a_training_step_leaves_nothing_on_the_cpu(name, arch, monkeypatch):
+    """On a device whose tensors have no values; it refuses operations with tensors of the CPU."""
+    monkeypatch.setattr(torch, "autocast", lambda *args, **options: nullcontext())
+    config = RunConfig("cifar10", name, arch=arch, width=4)
+    net = build(config, 10, torch.Size((3, 32, 32))).to("meta").train()
+    x, labels = torch.zeros(8, 3, 32, 32, device="meta"), torch.zeros(8, dtype=torch.long, device="meta")
+    loss = LossModule(net, config.get_method())(x, labels)
+    loss.backward()
+    make_optimizer(config, net).step()
+    assert {each.device.type for each in (loss, *net.state_dict().values())} == {"meta"}
+    with pytest.raises((RuntimeError, NotImplementedError), match="meta"):
+        LossModule(net, config.get_method())(torch.zeros(8, 3, 32, 32), labels)
+
+
+def test_the_precision_is_that_of_the_device_itself(monkeypatch):
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: device == "cuda")
+    assert [autocast(torch.device(name)) for name in ("cpu", "cuda:1", "mps", "meta")] == [False, True, False, False]
 
 
 def test_filled_statistics_are_the_mean_over_the_batches():

@@ -71,7 +71,7 @@ def pixelwise(
 ) -> Float[Tensor, "batch outputs _ _"]:
     """A convolution as one matrix product for each of its height x width output pixels."""
     channels_last = layout(x) == torch.channels_last
-    halves = autocast() or x.dtype in (torch.float16, torch.bfloat16)
+    halves = autocast(x.device) or x.dtype in (torch.float16, torch.bfloat16)
     if channels_last and stride == 1 and (height, width) == (2, 2) and weight.shape[-1] == 3 and not halves:
         return convolve_2x2(x.permute(2, 3, 0, 1), weight.permute(2, 3, 0, 1)).permute(2, 3, 0, 1)
     x, weight = x.permute(0, 2, 3, 1), weight.permute(0, 2, 3, 1)

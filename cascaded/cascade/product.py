@@ -39,14 +39,14 @@ def _dense(w: Tensor) -> Tensor:
 
 def product(x: Float[Tensor, "items inputs"], w: Float[Tensor, "outputs inputs"]) -> Float[Tensor, "items outputs"]:
     """`x @ w.T`, as `torch.nn.functional.linear`."""
-    if _ONEDNN and x.dtype == w.dtype == torch.float32 and x.device.type == "cpu" and not autocast():
+    if _ONEDNN and x.dtype == w.dtype == torch.float32 and x.device.type == "cpu" and not autocast(x.device):
         return cast(Tensor, _Product.apply(x, w))
     return F.linear(x, w)
 
 
-def autocast() -> bool:
-    """Whether layers on the CPU run in a lower precision."""
-    return torch.is_autocast_enabled("cpu")
+def autocast(device: torch.device) -> bool:
+    """Whether layers on a device run in a lower precision."""
+    return device.type in ("cpu", "cuda", "mps") and torch.is_autocast_enabled(device.type)
 
 
 class _Spread(torch.autograd.Function):
