@@ -1,5 +1,6 @@
 """What all tests share: shapes are checked at run time, drawn examples are the same in every run."""
 
+import gc
 import os
 import random
 import sys
@@ -38,6 +39,13 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get(
 def pytest_configure(config: pytest.Config) -> None:
     """Processes that are forked for a test do not need the threads that carry the test's results."""
     config.addinivalue_line("filterwarnings", r"ignore:.* use of fork\(\) may lead to deadlocks:DeprecationWarning")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector a million objects of imported packages, which live until the end."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 def seed_all(name: str) -> None:

@@ -1,5 +1,7 @@
 """Blocks that are alike are computed in one call, and the result is the same."""
 
+from functools import cache
+
 import pytest
 import torch
 from torch import nn
@@ -18,6 +20,10 @@ KERNELS = [cascaded.OneStepDelay(), cascaded.TappedDelay([0, 0.25, 0.75]), casca
 def vit(dtype=torch.float32, **options):
     torch.manual_seed(0)
     return cascaded.convert(ViT(5, 8, 4, depth=4, width=8, heads=2).eval().to(dtype), images(2, dtype), **options)
+
+
+converted = cache(vit)
+"""For tests that do not change it."""
 
 
 def images(items, dtype=torch.float32):
@@ -57,7 +63,7 @@ def steps(net, frames, batched, **options):
 @pytest.mark.parametrize("joins", ["auto", r"layers\.\d+"])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-9)])
 def test_one_call_for_all_blocks_gives_what_one_call_per_block_gives(dtype, tolerance, joins, kernel, calls):
-    net = vit(dtype, joins=joins)
+    net = converted(dtype, joins=joins)
     calls.clear()  # the conversion tries it
     x = images(3, dtype)
     still, video = [x, *[None] * 10], [x, x.flip(0), None, 2 * x, None, None]
@@ -68,7 +74,7 @@ def test_one_call_for_all_blocks_gives_what_one_call_per_block_gives(dtype, tole
 
 
 def test_a_call_computes_the_blocks_that_still_change(calls):
-    net = vit()
+    net = converted()
     calls.clear()
     steps(net, [images(1), *[None] * 9], batched=True)
     assert calls == [4, 4, 3, 4, 3, 3, 2, 3, 2, 2, 2]  # attention and MLP at every step from the second on

@@ -23,6 +23,7 @@ def test_operations_are_those_of_the_design():
     assert counted["cascade"] == counted["plain convolutions"]
 
 
+@pytest.mark.long
 def test_peak_memory_is_measured_in_a_process_of_its_own():
     setting = dataclasses.replace(TINY, batch_size=32, width=4, image_size=32)
     assert 2**20 < module.peak_bytes(setting, "cascade") < module.peak_bytes(setting, "loop")

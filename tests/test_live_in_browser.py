@@ -1,5 +1,6 @@
 """`cascaded live` in a real browser: steps, noise, camera, sliders, and files that are refused."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -18,7 +19,8 @@ from tests.served import form, send
 
 pytest.importorskip("onnx", reason="exporting needs the extra `export`")
 pytest.importorskip("onnxruntime", reason="running exported networks needs the extra `export`")
-pytest.importorskip("gradio", reason="the page needs the extra `live`")
+if not importlib.util.find_spec("gradio"):  # importing it takes seconds
+    pytest.skip("the page needs the extra `live`", allow_module_level=True)
 
 browser = tests.browser.browser
 MILLISECONDS = 60_000

@@ -2,6 +2,7 @@
 
 import copy
 from contextlib import nullcontext
+from functools import partial
 
 import pytest
 import torch
@@ -12,7 +13,6 @@ import cascaded
 from cascaded.cascade.product import autocast
 from cascaded.training import checkpoint
 from cascaded.training.config import ExecutionConfig, RunConfig
-from cascaded.training.load import build
 from cascaded.training.loop import train
 from cascaded.training.method import METHODS, get_method
 from cascaded.training.optimizer import make_optimizer
@@ -102,13 +102,13 @@ def test_mixed_precision_is_close():
     torch.testing.assert_close(half, LossModule(net, get_method("cascaded-td"))(x, labels), rtol=0, atol=0.015)
 
 
-@pytest.mark.parametrize("arch", ["resnet18", "densenet121"])
+@pytest.mark.parametrize("make", [partial(cascaded.resnet, (1, 1)), partial(cascaded.densenet, (2, 1), 4)])
 @pytest.mark.parametrize("name", METHODS)
-def test_a_training_step_leaves_nothing_on_the_cpu(name, arch, monkeypatch):
+def test_a_training_step_leaves_nothing_on_the_cpu(name, make, monkeypatch):
     """On a device whose tensors have no values; it refuses operations with tensors of the CPU."""
     monkeypatch.setattr(torch, "autocast", lambda *args, **options: nullcontext())
-    config = RunConfig("cifar10", name, arch=arch, width=4)
-    net = build(config, 10, torch.Size((3, 32, 32))).to("meta").train()
+    config = RunConfig("cifar10", name)
+    net = make(num_classes=10, width=4, heads=config.get_method().heads).to("meta").train()
     x, labels = torch.zeros(8, 3, 32, 32, device="meta"), torch.zeros(8, dtype=torch.long, device="meta")
     loss = LossModule(net, config.get_method())(x, labels)
     loss.backward()

@@ -185,6 +185,7 @@ sys.exit(ended.returncode)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="Ray is not installed: pip install 'cascaded[cluster]'")
 @pytest.mark.usefixtures("_one_cluster")
 def test_a_sweep_runs_on_both_nodes_of_a_ray_cluster(tmp_path):
