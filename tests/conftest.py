@@ -45,7 +45,7 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector a million objects of imported packages, which live until the end."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 20, 50)
+    gc.set_threshold(50_000, 20, 50)
 
 
 def seed_all(name: str) -> None:

@@ -41,6 +41,7 @@ def test_the_first_seed_of_every_network_comes_first():
     assert len({each.folder for each in learning.trainings(list(learning.CASES), Path("out"))}) == 30
 
 
+@pytest.mark.long
 def test_finished_trainings_are_rows_and_are_not_repeated(out, capsys):
     rows = learned.read_steps(out / "smoke")
     assert rows.groupby("method", sort=False)["step"].max().to_dict() == {"CE": 4, "TD(1)": 4, "TD(0)": 4}
@@ -53,6 +54,7 @@ def test_finished_trainings_are_rows_and_are_not_repeated(out, capsys):
     assert "3 of 3 trainings are finished" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_training_that_is_killed_ends_with_the_same_weights(out, tmp_path, monkeypatch):
     whole, halted = (learning.Training("U-Net", "TD(0)", 0, each, smoke=True) for each in (out / "smoke", tmp_path))
     monkeypatch.setattr(learning, "CHECKPOINT_SECONDS", 0.0)

@@ -14,6 +14,7 @@ from cascaded.training.config import RECIPES, train_args
 from cascaded.training.fit import fit
 from cascaded.training.runs import is_done, read_config
 from tests.pictures import image_folder
+from tests.queues import fork
 from tests.tiny_data import tiny_data
 from tests.tiny_runs import tiny_run as tiny_run
 
@@ -117,7 +118,8 @@ def test_nothing_is_chosen_where_all_is_given_or_enough():
 
 
 @pytest.mark.parametrize("command", ["train", "sweep"])
-def test_other_recipes_are_not_changed_but_few_updates_are_warned_of(command, tmp_path, cascaded, capsys):
+def test_other_recipes_are_not_changed_but_few_updates_are_warned_of(command, tmp_path, cascaded, capsys, monkeypatch):
+    fork(monkeypatch)
     image_folder(tmp_path / "images", ["dark", "light"], each=20)
     words = ["--data", "images", "--width", "2", "--epochs", "1", "--batch-size", "36", "--recipe", "paper"]
     cascaded(command, *words, "--out", "runs", "--threads", "1", *(["--seeds", "0"] if command == "sweep" else []))
