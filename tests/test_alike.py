@@ -83,7 +83,11 @@ def test_a_call_computes_the_blocks_that_still_change(calls):
     assert calls == []
 
 
-@pytest.mark.parametrize("name", ["our-gpt", "mlp-mixer", "encoder-pre-norm", "parallel-blocks", "vit", "swin", "bert"])
+OTHER_MODELS = ["our-gpt", "mlp-mixer", "parallel-blocks"]
+MORE_MODELS = ["encoder-pre-norm", "vit", "swin", "bert"]
+
+
+@pytest.mark.parametrize("name", [*OTHER_MODELS, *(pytest.param(each, marks=pytest.mark.long) for each in MORE_MODELS)])
 def test_blocks_of_other_models_give_the_same(name, calls):
     architecture = ARCHITECTURES[name]
     if reason := architecture.missing():

@@ -36,6 +36,7 @@ def check(times, compared):
     assert min([*times.ratios.values(), *times.cpu_ratios.values(), *times.milliseconds.values()]) > 0
 
 
+@pytest.mark.long
 def test_all_settings_are_printed_and_written(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("cascaded.cli.bench.ROUNDS", 1)
     file = tmp_path / "bench.json"

@@ -150,7 +150,10 @@ def test_whole_layers_are_exported(tmp_path):
     assert_exported(net, tmp_path / "out", cascaded.OneStepDelay())
 
 
-@pytest.mark.parametrize("name", FROM_OTHER_PACKAGES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=pytest.mark.long if each in ("dinov2", "swin") else []) for each in FROM_OTHER_PACKAGES],
+)
 def test_models_of_other_packages_are_exported(name, tmp_path):
     architecture = ARCHITECTURES[name]
     if reason := architecture.missing():

@@ -99,7 +99,9 @@ def is_killed(folder, model, moment, draws):
 
 
 @pytest.mark.parametrize("fewest", [4, pytest.param(20, marks=pytest.mark.long)])
-@pytest.mark.parametrize("model", ["cascaded-td", pytest.param("filled", marks=pytest.mark.long), "with options"])
+@pytest.mark.parametrize(
+    "model", [*(pytest.param(each, marks=pytest.mark.long) for each in ("cascaded-td", "filled")), "with options"]
+)
 def test_kills_at_drawn_moments_change_nothing(model, fewest, uninterrupted, tmp_path):
     """Every kind of moment by turns, and so each at least once; five times as often with `make fuzz`."""
     expected, draws = uninterrupted(model), random.Random(model)
