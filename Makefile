@@ -36,10 +36,10 @@ browser: setup  ## find a Chromium for the tests that open pages in one, or inst
 demo: setup  ## evaluate the shipped networks on photographs, train a small one, write a page (three minutes)
 	$(BIN)/cascaded demo
 
-test: lint  ## lint, type-check and run the tests (five to nine minutes on two cores)
+test: lint  ## lint, type-check and run the tests (five minutes on two cores)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal
 
-fuzz: setup  ## the long tests: 14,760 damaged files, processes killed at many moments, all combinations of kernels and networks
+fuzz: setup  ## the long tests: damaged files, processes killed at many moments, all combinations, a Ray cluster, a wheel
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m long --numprocesses auto --dist worksteal
 
 architectures: .venv/extended  ## convert every architecture of the tests, and write docs/architectures.md (ten minutes)

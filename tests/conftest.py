@@ -23,7 +23,7 @@ check_shapes()
 
 settings.register_profile(
     "cascaded",
-    max_examples=25,
+    max_examples=20,
     deadline=None,
     derandomize=True,
     print_blob=True,
@@ -45,7 +45,7 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector a million objects of imported packages, which live until the end."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(200_000, 20, 20)
 
 
 def seed_all(name: str) -> None:

@@ -51,6 +51,7 @@ def test_ratios_equal_those_computed_by_hand():
     assert ratio["operations_of_loop"] == pytest.approx(0.4)
 
 
+@pytest.mark.long
 def test_bench_prints_and_writes_every_implementation(tmp_path, capsys):
     file = tmp_path / "new" / "bench.json"
     bench(width=(2,), batch_size=(4,), image_size=16, repeats=2, threads=1, memory=False, record=10, json=file)

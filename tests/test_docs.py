@@ -101,6 +101,7 @@ def test_a_trace_gives_steps_accuracy_and_latency_of_every_image(printed):
     assert sum(int(row[1]) for row in rows[start + 1 : start + 11]) == 359
 
 
+@pytest.mark.long
 def test_online_learning_computes_the_same_gradient_in_constant_memory():
     # run as a script: a measurement started from this process would inherit the peak memory of this one
     command = [sys.executable, str(ROOT / "examples" / "online_learning.py"), "4", "16"]

@@ -130,7 +130,7 @@ def test_a_network_without_streams_is_refused_in_a_sentence(opened):
     opened.get_by_text("takes no new frames: choose another network").first.wait_for()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 def test_a_phone_shows_all_of_it_in_readable_colors(browser, address, scheme):
     for page in visit(browser, address, viewport={"width": PHONE, "height": 800}, color_scheme=scheme):
         check_fits(Visit(page))

@@ -168,7 +168,9 @@ def test_local_files_come_before_the_hub(hub, tmp_path, monkeypatch):
     assert rows("validation") == rows("test") == list(range(6))  # a file for each
 
 
-@pytest.mark.parametrize("settings", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}])
+@pytest.mark.parametrize(
+    "settings", [pytest.param({"HF_HUB_OFFLINE": "1"}, marks=pytest.mark.long), {"HF_ENDPOINT": "http://127.0.0.1:9"}]
+)
 def test_without_a_network_the_error_is_one_sentence_with_a_fix(settings, tmp_path):
     env = {**os.environ, "CASCADED_CACHE": str(tmp_path), "HF_HOME": str(tmp_path), **settings}
     command = [sys.executable, "-m", "cascaded", "data", "show", "cifar10"]

@@ -144,6 +144,7 @@ def test_a_users_own_network_is_trained_recorded_analyzed_and_reported(cascaded,
     assert has_statistics_per_step(trained.net)
 
 
+@pytest.mark.long
 def test_our_vision_transformer_is_trained_recorded_analyzed_and_reported(cascaded, here, monkeypatch):
     monkeypatch.setitem(PLAIN, "vit", partial(ViT, patch=2, depth=3))  # twelve layers take longer
     cascaded("train", "--arch", "vit", "--joins", r"layers\.\d", "--width", "8", "--method", "serial-td", *TINY)

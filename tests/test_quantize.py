@@ -40,7 +40,7 @@ def test_every_step_of_still_images_and_of_a_video_is_close_to_single_precision(
     assert other.predict(frames, threshold=0.5).steps.max() <= other.last_step()
 
 
-@pytest.mark.parametrize("name", ["vit", "densenet"])
+@pytest.mark.parametrize("name", [pytest.param("vit", marks=pytest.mark.long), "densenet"])
 @torch.no_grad()
 def test_a_converted_model_is_close_to_single_precision(name, tmp_path):
     torch.manual_seed(0)

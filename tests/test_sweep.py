@@ -126,7 +126,7 @@ def _heard():
 
 
 @pytest.mark.usefixtures("_heard")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.long)])
 def test_a_sweep_that_is_interrupted_or_killed_leaves_no_run_behind(sweep, tmp_path, monkeypatch, how):
     monkeypatch.setattr(engines, "_process", PROCESS)  # not forked: as users start them
     child = forked(lambda: sweep("--epochs", "500", "--num-workers", "1"))
