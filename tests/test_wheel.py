@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 MOST_BYTES = 30 * 2**20
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_the_demo_works_in_an_environment_of_its_own(wheel, tmp_path):
 
     run(sys.executable, "-m", "venv", "env", timeout=120)
     constraints = ROOT / "constraints.txt"
-    run("env/bin/python", "-m", "pip", "install", "--quiet", "--constraint", constraints, wheel, timeout=700)
+    run("env/bin/python", "-m", "pip", "install", "--quiet", "--constraint", constraints, wheel, timeout=1200)
     printed = run("env/bin/cascaded", "demo", "--quick", timeout=300)
     page = tmp_path / "out" / "demo" / "report" / "index.html"
     assert f"open the page: {page.as_uri()}" in printed
